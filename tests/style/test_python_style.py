@@ -190,7 +190,16 @@ def described_arguments(name: str) -> dict[str, str]:
     return {one.strip(): text for names, text in terms for one in names.split(",")}
 
 
-def test_public_docstrings_name_every_argument_and_say_that_buffers_are_arrays() -> None:
+#: Words of which a docstring has one for each argument of such a name, or refers to another docstring with "as".
+UNITS = {
+    r"\w+_s": "second|text such",
+    r"nbytes|buffer_bytes|\w+_bytes": "byte",
+    r"bandwidth": "byte|only their ratio",
+    r"x|out": "array|memory|bytes",
+}
+
+
+def test_public_docstrings_name_every_argument_with_its_unit_or_shape() -> None:
     found = {name: signature for name, signature in public_functions() if name not in MADE_FOR_PEOPLE}
     lacking = []
     for name, signature in found.items():
@@ -204,8 +213,9 @@ def test_public_docstrings_name_every_argument_and_say_that_buffers_are_arrays()
                 if argument.arg not in ("self", "cls") and "those of `" not in parts_of(name)[""]:
                     lacking.append(f"{name}: {argument.arg} is missing")
                 continue
-            if argument.arg in ("x", "out") and not re.search(r"\bas \S|array|memory|bytes", text):
-                lacking.append(f"{name}: {argument.arg} is no array")
+            for pattern, words in UNITS.items():
+                if re.fullmatch(pattern, argument.arg) and not re.search(rf"\bas \S|{words}", text):
+                    lacking.append(f"{name}: {argument.arg} has no unit or shape")
     assert not lacking, "complete the docstrings of " + "; ".join(lacking)
 
 

@@ -1139,7 +1139,7 @@ def all_reduce_late(
     late_rank : int, 0 … rank_count-1.
     chunk_count : int >= 1; None for the best count where the next three are given, else for one chunk per early rank.
     nbytes : int >= 0, bytes of the buffer.
-    latency_s : float > 0, of a message.
+    latency_s : float > 0, seconds of a message.
     bandwidth : float > 0, bytes per second of a port.
 
     Returns
@@ -2129,7 +2129,7 @@ def all_reduce_blueconnect(
     Parameters
     ----------
     dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them.
-    nbytes : int >= 0, one rank's buffer; with the links' costs it decides each part's place at a time.
+    nbytes : int >= 0, bytes of one rank's buffer; with the links' costs it decides each part's place at a time.
     chunk_count : int >= 1, parts that the buffer is cut into.
 
     Returns
@@ -2163,7 +2163,7 @@ def all_reduce_themis(
     Parameters
     ----------
     dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them.
-    nbytes : int >= 0, one rank's buffer; with the links' costs it decides each part's place at a time.
+    nbytes : int >= 0, bytes of one rank's buffer; with the links' costs it decides each part's place at a time.
     chunk_count : int >= 1, parts that the buffer is cut into.
 
     Returns
@@ -2202,7 +2202,7 @@ def all_reduce_mesh_trees(
     Parameters
     ----------
     dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them; wires of more than two ranks are lines.
-    nbytes : int >= 0, one rank's buffer; with the links' costs it decides which chunk takes a link first.
+    nbytes : int >= 0, bytes of one rank's buffer; with the links' costs it decides which chunk takes a link first.
     chunk_count : int >= 1, chunks of the largest tree's share; smaller ones have as many as make theirs about as large.
     line_count : int >= 1, optional; at most so many coordinates of each dimension lead trees, those in its middle, which
         makes ways shorter and the busiest links busier. Default: all.

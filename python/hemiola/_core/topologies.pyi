@@ -293,9 +293,9 @@ def hosts(
     ----------
     host_count, ranks_per_host, nics_per_host : int. Ranks are numbered host by host. With fewer NICs than ranks, rank r of
         a host uses NIC r * nics // ranks, a vertex of its own where several ranks share it; with more, a rank has several.
-    latency_s, bandwidth : float, between ranks of one host.
-    nic_latency_s, nic_bandwidth : float, from NIC to NIC across the network; the bandwidth of one NIC. One number, or one
-        per NIC where they are mixed.
+    latency_s, bandwidth : float, seconds and bytes per second between ranks of one host.
+    nic_latency_s, nic_bandwidth : float, seconds from NIC to NIC across the network; bytes per second of one NIC. One
+        number, or one per NIC where they are mixed.
     inside : 'switch', 'fully_connected', 'ring' or 'line', how the ranks of a host are joined.
     rails : bool, whether NIC i of every host is on a switch of its own; otherwise all are on one switch.
     message_s, nic_message_s : float, seconds that a message occupies a link inside a host, and one of a NIC, beside its bytes.
@@ -320,8 +320,8 @@ class Host:
     Parameters
     ----------
     rank_count, nic_count : int; which rank uses which NIC is as with `hosts`.
-    latency_s, bandwidth : float, between the host's ranks.
-    nic_latency_s, nic_bandwidth : float, of a NIC; one number, or one per NIC.
+    latency_s, bandwidth : float, seconds and bytes per second between the host's ranks.
+    nic_latency_s, nic_bandwidth : float, seconds and bytes per second of a NIC; one number, or one per NIC.
     inside : 'switch', 'fully_connected', 'ring' or 'line', how the ranks are joined.
     message_s, nic_message_s : float, seconds that a message occupies a link inside, and one of a NIC, beside its bytes.
 
@@ -395,8 +395,9 @@ def boxes(
     box_count : int, 1 … 4096.
     cables : 'ring', 'fully_connected', or pairs of boxes such as [(0, 1), (1, 2)]; each cable carries both ways at once.
     ranks_per_box : int; several ranks of a box share its cables, each of which ends in a vertex of its own there.
-    cable_latency_s, cable_bandwidth : one number, or one per cable (mixed NICs); latency from rank to rank.
-    latency_s, bandwidth : between ranks of one box; no use where a box is one rank.
+    cable_latency_s, cable_bandwidth : float, seconds from rank to rank and bytes per second; one number, or one per cable
+        (mixed NICs).
+    latency_s, bandwidth : float, seconds and bytes per second between ranks of one box; no use where a box is one rank.
     inside : 'fully_connected', 'switch', 'ring' or 'line', how the ranks of a box are joined.
     message_s, cable_message_s : seconds that a message occupies a link inside a box, and a cable (or one per cable), beside its
         bytes.
@@ -454,8 +455,9 @@ def dgx_a100(
     Parameters
     ----------
     box_count : int, at least 1. Several boxes are joined by their NICs; a single one has none.
-    latency_s, bandwidth : float, from GPU to GPU of a box; all NVLinks of a GPU together, nominal, in one direction.
-    nic_latency_s, nic_bandwidth : float, from NIC to NIC; of one NIC.
+    latency_s, bandwidth : float, seconds from GPU to GPU of a box; bytes per second of all NVLinks of a GPU together,
+        nominal, in one direction.
+    nic_latency_s, nic_bandwidth : float, seconds from NIC to NIC; bytes per second of one NIC.
     rails : bool, whether NIC i of all boxes is on switch i; otherwise all are on one switch.
     message_s, nic_message_s : float, seconds that a message occupies an NVLink, and a link of a NIC, beside its bytes.
 
@@ -486,8 +488,9 @@ def dgx_h100(
     Parameters
     ----------
     box_count : int, at least 1. Several boxes are joined by their NICs; a single one has none.
-    latency_s, bandwidth : float, from GPU to GPU of a box; all NVLinks of a GPU together, nominal, in one direction.
-    nic_latency_s, nic_bandwidth : float, from NIC to NIC; of one NIC.
+    latency_s, bandwidth : float, seconds from GPU to GPU of a box; bytes per second of all NVLinks of a GPU together,
+        nominal, in one direction.
+    nic_latency_s, nic_bandwidth : float, seconds from NIC to NIC; bytes per second of one NIC.
     rails : bool, whether NIC i of all boxes is on switch i; otherwise all are on one switch.
     message_s, nic_message_s : float, seconds that a message occupies an NVLink, and a link of a NIC, beside its bytes.
 

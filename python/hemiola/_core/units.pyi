@@ -84,7 +84,7 @@ def format_bytes(nbytes: int) -> str:
 
     Parameters
     ----------
-    nbytes : int.
+    nbytes : int, bytes.
 
     Returns
     -------

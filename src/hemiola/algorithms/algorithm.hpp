@@ -1,6 +1,6 @@
-// What the registry knows about one algorithm: where it comes from, for what it is valid, what it costs, which chunk or
-// segment counts are worth trying, and how to make its schedule. Where the rank count decides everything, the cost is
-// counted in pieces, so that it is exact; only `seconds` is not.
+// The registry's entry of one algorithm: its source, validity and cost, the chunk or segment counts that are
+// worth trying, and how to make its schedule. Where the rank count decides everything, the cost is counted in
+// pieces, so that it is exact; only `seconds` is not.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,14 @@
 
 namespace hemiola::algorithms {
 
-/// Where an algorithm was published: a key of docs/references.bib and what a reader calls it.
+/// An algorithm's publication: a key of docs/references.bib and its name for readers.
 struct Paper {
   std::string_view key;
   std::string_view citation;
 };
 
-/// What an algorithm must know beside the rank count: which rank is late, which are slow, or the topology.
+/// The condition that an algorithm must know beside the rank count: the late rank, the slow ones, or the
+/// topology.
 enum class Needs : std::uint8_t { nothing, late, slow, topology };
 
 /// "", "late", "slow" or "topology".
@@ -30,7 +31,7 @@ std::string_view name_of(Needs needs);
 /// How people choose the chunk count of a pipelined algorithm; empty: its default.
 using ChunkCount = std::optional<std::int64_t>;
 
-/// What generate() is asked for, checked.
+/// The request to generate(), checked.
 struct Request {
   int rank_count = 1;
   Rank root{0};         ///< rooted collectives only
@@ -77,26 +78,26 @@ struct Algorithm {
 
   /// Null unless the buffer is cut into a chosen number of chunks that follow each other through the network.
   int (*default_chunk_count)(int rank_count) = nullptr;
-  int chunk_count_multiple = 1;  ///< of what a chosen chunk count must be a multiple
+  int chunk_count_multiple = 1;  ///< a chosen chunk count must be a multiple of it
 
   Needs needs = Needs::nothing;
-  /// The first makes the schedule and has the algorithm's name; then what goes with it, such as the same rank by rank.
-  /// Empty where a rank count is enough: see functions_of().
+  /// The first makes the schedule and has the algorithm's name; then its companions, such as the same rank by
+  /// rank. Empty where a rank count is enough: see functions_of().
   std::vector<Function> functions = {};
-  /// Why it cannot run a task of its kind that states what its function requires, and a topology where it is made for
-  /// one; empty where it can.
+  /// The reason why it cannot run a task of its kind that states its function's requirements, and a topology
+  /// where it is made for one; empty where it can.
   std::string (*why_not)(const Task& task) = nullptr;
-  /// What is worth trying for a task that it can run, for algorithms with a formula. Nothing where a simpler algorithm
-  /// is as good, or where making the schedule would take longer than a plan may.
+  /// The variants worth trying for a task that it can run, for algorithms with a formula. Nothing where a
+  /// simpler algorithm is as good, or where making the schedule would take longer than a plan may.
   std::vector<Variant> (*variants)(const Task& task) = nullptr;
 
   bool is_pipelined() const { return default_chunk_count != nullptr; }
   /// Whether the rank count is enough, and gives a schedule of at most kMaxTransfers.
   bool is_valid(std::int64_t rank_count) const;
 
-  // The following throw ArgumentError for an algorithm that needs more than a rank count, for a rank count that
-  // is not valid, for a chunk count below 1, no multiple of chunk_count_multiple or given to an algorithm that is
-  // not pipelined, and for a root that does not exist.
+  // The following throw ArgumentError for an algorithm that needs more than a rank count, for an invalid rank
+  // count, and for a root that does not exist. Also for a chunk count below 1, no multiple of
+  // chunk_count_multiple or given to an algorithm that is not pipelined.
 
   Cost cost_of(std::int64_t rank_count, ChunkCount chunk_count = {}) const;
   std::int64_t step_count(std::int64_t rank_count, ChunkCount chunk_count = {}) const;
@@ -108,11 +109,11 @@ struct Algorithm {
 
 inline constexpr std::string_view kAnyRankCount = "any n ≥ 1";
 
-/// What an algorithm offers to call, the maker of its schedule first; the registry's entry must outlive it.
+/// An algorithm's functions, the maker of its schedule first; the registry's entry must outlive it.
 std::vector<Function> functions_of(const Algorithm& algorithm);
 
-/// step_count·α + serialized bytes·β: every step costs one latency and the time of its busiest port, and further messages
-/// what each of them costs the port.
+/// step_count·α + serialized bytes·β: every step costs one latency and the time of its busiest port, and
+/// further messages their own cost to the port.
 double seconds(const Cost& cost, std::int64_t nbytes, PortSpeed port);
 
 /// The chunk count, at most 4096, at which a pipelined algorithm's formula is smallest; empty for others.

@@ -1,5 +1,6 @@
-// A function that an algorithm offers, as data: its name, its parameters, its docstring, and how to call it. Whoever
-// writes an algorithm writes a typed lambda; Python, the stubs and the command line are made from what is here.
+// A function that an algorithm offers, as data: its name, its parameters, its docstring, and how to call it.
+// An algorithm's author writes a typed lambda; Python, the stubs and the command line are made from these
+// data.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +29,11 @@ using RankOrFactors = std::variant<int, Factors>;
 /// As many for each, or one count for each.
 using Counts = std::variant<int, std::vector<int>>;
 
-/// What an argument can be; nothing stands for None.
+/// The types of an argument; nothing stands for None.
 using Value = std::variant<std::monostate, std::int64_t, double, std::vector<int>, Factors,
                            std::vector<std::string>, std::vector<double>, const Topology*, std::string>;
 
-/// What a parameter takes.
+/// The type of a parameter.
 enum class Type : std::uint8_t {
   integer,
   number,
@@ -48,11 +49,10 @@ enum class Type : std::uint8_t {
 
 struct Parameter {
   std::string name;
-  std::optional<Value> fallback =
-      std::nullopt;           ///< what it is where the caller leaves it out; empty: required
-  bool is_keyword = false;    ///< only by its name
-  Type type = Type::integer;  ///< follows from the lambda
-  bool may_be_none = false;   ///< follows from the lambda
+  std::optional<Value> fallback = std::nullopt;  ///< its default; empty: required
+  bool is_keyword = false;                       ///< only by its name
+  Type type = Type::integer;                     ///< follows from the lambda
+  bool may_be_none = false;                      ///< follows from the lambda
 
   bool is_required() const { return !fallback.has_value(); }
 };
@@ -69,7 +69,7 @@ inline Parameter keyword(Parameter parameter) {
   return parameter;
 }
 
-/// What a function returns: a schedule, the same rank by rank, or a count.
+/// The result of a function: a schedule, the same rank by rank, or a count.
 using Result = std::variant<Schedule, ScheduleParts, std::int64_t>;
 enum class Returns : std::uint8_t { schedule, parts, count };  // in the order of Result
 
@@ -94,7 +94,7 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 template <typename T, typename... Others>
 inline constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
 
-/// What a parameter of that C++ type takes.
+/// The parameter type for that C++ type.
 template <typename T>
 constexpr Type type_of() {
   if constexpr (is_optional<T>) return type_of<typename T::value_type>();

@@ -1,5 +1,5 @@
-// What a schedule with levels must know of a topology: which ranks share a node, which nodes a group, and what a message
-// takes inside a node, between nodes of a group, and between groups, while all ranks do the same.
+// A topology as a schedule with levels sees it: the ranks of each node, the nodes of each group, and the time
+// of a message inside a node, between nodes of a group, and between groups, while all ranks do the same.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ struct NodeNetwork {
       1;       ///< that one of its ranks carries for another node, on average; 1 where nodes are alike
   Way inside;  ///< to all its neighbours; a byte that goes to each of them is counted once
   Way near;    ///< to the same rank of another node in the group
-  Way far;     ///< in another group; of its bytes, what the links between groups take
+  Way far;     ///< in another group; of its bytes, the time of the links between groups
   bool is_even = false;     ///< whether all nodes are alike, so that one rank stands for all
   bool has_cables = false;  ///< whether ranks of different nodes have links, which only some nodes use
 };

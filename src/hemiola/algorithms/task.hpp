@@ -1,5 +1,5 @@
-// What an algorithm is asked when a schedule is chosen: what is to be run, where and under which conditions; and what
-// it answers: the chunk or segment counts that are worth trying, each with its cost.
+// The question that is put to an algorithm when a schedule is chosen: the operation, its network and its
+// conditions. The answer: the chunk or segment counts that are worth trying, each with its cost.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace hemiola::algorithms {
 
 /// A one-port network as the cost formulas see it.
 struct PortSpeed {
-  double latency_s;  ///< of a message, what it occupies its port beside its bytes included
+  double latency_s;  ///< of a message, including the time that it occupies its port beside its bytes
   double bandwidth_Bps;
   double message_s = 0;  ///< the latter alone, which each further message of a step costs
 };
@@ -40,8 +40,8 @@ struct Task {
   std::vector<std::pair<double, Rank>> late() const;
   /// One slowdown per rank.
   std::vector<double> factors() const;
-  /// What its nodes are to each other; null where they are not joined by switches, or where it has no topology. Looked at
-  /// once, by one thread.
+  /// Its nodes' relation to each other; null where they are not joined by switches, or where it has no
+  /// topology. Looked at once, by one thread.
   const NodeNetwork* nodes() const;
 
   mutable std::optional<std::optional<NodeNetwork>> seen_nodes = {};
@@ -53,7 +53,7 @@ std::string why_no_nodes(const Task& task);
 /// Why a task has too few ranks for an algorithm that takes so many; empty where it has enough.
 std::string too_few_ranks(const Task& task, int least);
 
-/// Beyond, no plan simulates: then what one rank or port does says more than formulas that know one port.
+/// Beyond, no plan simulates: then one rank's or port's work says more than formulas that know one port.
 inline constexpr std::int64_t kMostSimulated = 1'000'000;
 
 /// A choice that is worth trying for a task.

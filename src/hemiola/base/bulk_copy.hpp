@@ -46,7 +46,7 @@ inline void bypassing_copy(std::byte* to, const std::byte* from, std::size_t byt
       _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)));
   std::memcpy(to + done, from + done, bytes - done);
-  _mm_sfence();  // whoever sees what is stored from now on sees these bytes, too
+  _mm_sfence();  // every later reader of the stored flag sees these bytes, too
 }
 #else
 inline void bypassing_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -59,7 +59,7 @@ template <typename Combine>
 void bulk_combine(Combine combine, std::byte* dst, const std::byte* a, const std::byte* b,
                   std::size_t bytes) {
   constexpr std::size_t kBlock = kLinesAhead * kStoreLine;
-  // What is read is about to be in cache anyway.
+  // The source is about to be in cache anyway.
   if (dst == a || dst == b) return combine(dst, a, b, bytes);
   for (std::size_t done = 0; done < bytes; done += kBlock) {
     for (std::size_t line = 0; line < kBlock; line += kStoreLine)

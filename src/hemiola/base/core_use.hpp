@@ -1,4 +1,4 @@
-// What of the time of shared cores the processes of one job take.
+// The share of shared cores' time that the processes of one job take.
 #pragma once
 
 #include <chrono>

@@ -37,7 +37,8 @@ class Deadline {
     return static_cast<int>(
         std::min(seconds_left() * 1e3 + 1.0, double(check_ ? std::min(most, kCheck_ms) : most)));
   }
-  /// What whoever waits calls as often as it looks: throws what the check throws, which is asked now and then.
+  /// A waiting loop calls it as often as it looks: it throws the check's exception, and asks the check now
+  /// and then.
   void check() const {
     if (!check_ || Clock::now() < next_check_) return;
     next_check_ = Clock::now() + std::chrono::milliseconds(kCheck_ms);
@@ -58,7 +59,7 @@ class Pause {
  public:
   static constexpr int kYields = 100;
 
-  /// `yields` before it sleeps: each may cost what others who want the core are given at a time.
+  /// `yields` before it sleeps: each may cost a time slice of another process that wants the core.
   explicit Pause(int longest_us = 1000, int yields = kYields) : longest_us_(longest_us), yields_(yields) {}
 
   void wait() {

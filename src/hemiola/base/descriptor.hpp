@@ -5,7 +5,7 @@
 
 namespace hemiola {
 
-/// What to do, at the end of an error, where a descriptor could not be had.
+/// The remedy, for the end of an error, where a descriptor could not be had.
 inline constexpr const char* kRaiseFileLimit =
     "; if too many files are open, raise the limit with 'ulimit -n'";
 

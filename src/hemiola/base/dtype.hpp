@@ -31,8 +31,9 @@ enum class DType : std::uint8_t {
   float8_e5m2fnuz,
 };
 
-/// How two contributions become one. `average` sums and leaves the division to `Scale`; `premul_sum` sums what each rank has
-/// multiplied by a factor of its own before. `band`, `bor` and `bxor` are logical on booleans and bitwise on integers.
+/// How two contributions become one. `average` sums and leaves the division to `Scale`; `premul_sum` sums the
+/// products of each rank's values and its own factor. `band`, `bor` and `bxor` are logical on booleans and
+/// bitwise on integers.
 enum class Op : std::uint8_t { sum, product, min, max, average, band, bor, bxor, premul_sum };
 
 /// Codes are written in coded messages (docs/reference/formats/coded.md): new types come last.

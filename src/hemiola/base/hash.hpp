@@ -23,11 +23,10 @@ struct Hash128 {
   friend bool operator==(const Hash128&, const Hash128&) = default;
 };
 
-/// A shorter one, XXH3-64, for what is compared often.
+/// A shorter one, XXH3-64, for values that are compared often.
 std::uint64_t hash64(std::span<const std::byte> bytes);
 
-/// Feed it words and arrays; an array's length is part of what is hashed, so that neighbours cannot trade
-/// elements.
+/// Feed it words and arrays; an array's length is hashed, too, so that neighbours cannot trade elements.
 class Hasher {
  public:
   Hasher();

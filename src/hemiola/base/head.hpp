@@ -1,5 +1,5 @@
-// A message as bytes: a head that lies in memory as it is sent, then what belongs to it. For processes that run the same
-// version on machines of one byte order.
+// A message as bytes: a head that lies in memory as it is sent, then its content. For processes that run the
+// same version on machines of one byte order.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ Bytes with_head(const Head& head, std::span<const std::byte> content) {
   return bytes;
 }
 
-/// Throws FormatError for a message of less than `least` bytes of its head; what its sender has left out behind them is as it
-/// is by default.
+/// Throws FormatError for a message of less than `least` bytes of its head; fields that its sender has left
+/// out behind them have their defaults.
 template <typename Head>
 Head head_of(std::span<const std::byte> message, std::size_t least = sizeof(Head)) {
   static_assert(std::is_trivially_copyable_v<Head>);

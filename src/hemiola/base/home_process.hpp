@@ -1,5 +1,5 @@
-// The process in which something was made. A forked child has a copy of it, to which threads, shared memory and whoever
-// talks to that process are missing: it must neither use the copy nor take it apart.
+// The process in which something was made. A forked child has a copy of it that lacks threads, shared memory
+// and that process's partners: it must neither use the copy nor take it apart.
 #pragma once
 
 #include <sys/types.h>

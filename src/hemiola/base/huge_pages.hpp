@@ -1,5 +1,5 @@
-// Memory for large arrays that are read in no order: on Linux in huge pages, where page faults and address translation
-// cost a fraction of what they cost in small ones.
+// Memory for large arrays that are read in no order: on Linux in huge pages, where page faults and address
+// translation cost a fraction of their cost in small ones.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What moving a byte costs a core, learnt from the moves that it makes anyway. Which way is the best depends on the
-// processor, and on one machine on where its ranks happen to run: stores to lines that another core has read cost 0.1 or 0.5 ns
-// a byte there, from one minute to the next.
+// The cost of moving a byte to a core, learnt from the moves that it makes anyway. The best copy method
+// depends on the processor, and on one machine on the cores that its ranks happen to run on: stores to lines
+// that another core has read cost 0.1 or 0.5 ns a byte there, from one minute to the next.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace hemiola {
 
-/// Of moves of one kind, in ticks per byte: what the latest ones took.
+/// The times of the latest moves of one kind, in ticks per byte.
 class MoveCost {
  public:
   /// 0: not known yet.
@@ -46,14 +46,15 @@ class MoveCost {
  private:
   static constexpr float kWeightOfLess = 0.75f;
   static constexpr float kWeightOfMore = 0.125f;
-  /// A move that takes longer than so many times what was usual was interrupted.
+  /// A move that takes longer than so many times the usual time was interrupted.
   static constexpr float kMost = 4;
 
   float per_byte_ = 0;
 };
 
-/// Now and then a choice goes against what is known, so that it stays true: often at first, when a move may have met memory
-/// that nobody had touched before, then twice in a row in 256 times: the first may meet cold caches.
+/// Now and then a choice goes against the known costs, so that they stay true. That is often at first, when a
+/// move may have met memory that nobody had touched before. Later it is twice in a row in 256 times, as the
+/// first may meet cold caches.
 class Trials {
  public:
   /// Whether this choice is a trial.
@@ -67,7 +68,8 @@ class Trials {
   std::uint32_t choices_ = 0;
 };
 
-/// Moves of about one size, by powers of two from 64 KiB on: what a byte costs depends on the caches that they fit into.
+/// Moves of about one size, by powers of two from 64 KiB on: a byte's cost depends on the caches that they
+/// fit into.
 inline constexpr std::size_t kSizeClasses = 12;
 inline std::size_t size_class(std::size_t bytes) {
   constexpr std::size_t first = 32 << 10;
@@ -84,8 +86,8 @@ class WayChooser {
       if (costs[way] == 0) return way;
     const auto cheapest = static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
     if (!trials_.next() || costs.size() == 1) return cheapest;
-    // Each of the other ways has two trials in turn, whichever is the cheapest meanwhile; a choice may have fewer ways than
-    // the one before.
+    // Each of the other methods has two trials in turn, including the cheapest ones; a choice may have fewer
+    // methods than the one before.
     if (trial_count_++ % 2 == 0 || tried_ >= costs.size()) {
       tried_ = (tried_ + 1) % costs.size();
       if (tried_ == cheapest) tried_ = (tried_ + 1) % costs.size();
@@ -118,8 +120,8 @@ class LearntCopier {
 
 using CopyFunction = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
-/// To where this core goes on with them, from memory of its own or from a ring that another core has written. Which is best
-/// depends on the processor and on how far away the lines of both are.
+/// To the memory where this core goes on with them, from memory of its own or from a ring that another core
+/// has written. Which is best depends on the processor and on how far away the lines of both are.
 inline constexpr std::array<CopyFunction, 3> kWaysToStay{plain_copy, bulk_copy, copy_in_quarters};
 using StayingCopier = LearntCopier<kWaysToStay>;
 

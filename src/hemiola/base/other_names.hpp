@@ -1,4 +1,4 @@
-// What people call things elsewhere: names are compared without case, '_', '-' and blanks, and 'avg' is 'average'.
+// Names in other programs: they are compared without case, '_', '-' and blanks, and 'avg' is 'average'.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // How much of a long call is behind. Work that takes long says of which parts it consists and which of them begins; a
-// part may have parts of its own. Whoever set a hook for the thread (interrupt.hpp) reads there how far it is.
+// part may have parts of its own. A hook for the thread (interrupt.hpp) reads there how far it is.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace hemiola {
 
 namespace progress {
-/// Shares of the whole call: what is behind, and how large the part at hand is.
+/// Shares of the whole call: the finished one, and the size of the part at hand.
 inline thread_local double behind = 0, part = 1;
 }  // namespace progress
 
@@ -32,7 +32,7 @@ class ProgressScope {
 /// The parts of the part at hand, one after the other.
 class Parts {
  public:
-  /// `total`: what the parts' weights add up to, or more.
+  /// `total`: the sum of the parts' weights, or more.
   explicit Parts(double total)
       : begin_(progress::behind), whole_(progress::part), unit_(whole_ / std::max(total, 1.0)) {}
   ~Parts() {

@@ -1,4 +1,4 @@
-/// What to say where the system refuses something: the reason, which limit it is, and how to lift it.
+/// The text for a system's refusal: the reason, its limit, and how to lift it.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 
 namespace hemiola {
 
-/// Bytes; what ranks write beside each other lies in different ones.
+/// Bytes; data that ranks write beside each other lies in different ones.
 inline constexpr std::int64_t kCacheLine = 64;
 
 /// The least multiple of `unit` (above 0) that is not below `value` (at least 0).

@@ -33,7 +33,7 @@ class Sha256 {
 Sha256Digest hmac_sha256(std::span<const std::byte> key,
                          std::initializer_list<std::span<const std::byte>> parts);
 
-/// Takes the same time wherever the two differ, so that nobody can find a proof byte by byte.
+/// Takes the same time for all differences, so that nobody can find a proof byte by byte.
 bool equal_in_constant_time(const Sha256Digest& a, const Sha256Digest& b);
 
 }  // namespace hemiola

@@ -20,7 +20,7 @@ struct ShortText {
     std::memcpy(characters.data(), text.data(), length);
     characters[length] = '\0';
   }
-  /// What comes from another process may lack its end.
+  /// Text from another process may lack its end.
   std::string_view view() const {
     return {characters.data(), ::strnlen(characters.data(), characters.size())};
   }

@@ -1,6 +1,6 @@
-// A file that appears whole or not at all: what is written lies in a new file beside it, which takes its name in the
-// end. A full disk or an interrupt leaves what was there before. Pipes, devices and whatever /dev/stdout leads to are no
-// files that could be replaced, and are written to directly.
+// A file that appears whole or not at all: its content lies in a new file beside it, which takes its name in
+// the end. A full disk or an interrupt leaves the old file. Pipes, devices and the target of /dev/stdout are
+// no files that could be replaced, and are written to directly.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ class WholeFile {
   /// Every std::system_error begins with `name`: "schedule 'x.sched'". Throws one where nothing can be written beside
   /// `path`. Symbolic links stay and lead to the new file, which is as readable and writable as the old one.
   WholeFile(const std::filesystem::path& path, std::string name);
-  /// Without `finish`, removes what was written beside the file.
+  /// Without `finish`, removes the new file beside it.
   ~WholeFile();
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 
   /// Appends. Throws std::system_error when the device fails.
   void write(std::span<const std::byte> bytes);
-  /// Puts what was written in the file's place, and on the device first. Throws as `write`.
+  /// Puts the new file in its place, and on the device first. Throws as `write`.
   void finish();
 
  private:

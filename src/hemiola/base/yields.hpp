@@ -12,10 +12,11 @@
 
 namespace hemiola {
 
-/// Calls of sched_yield by one rank. Who waits, too, gives the core back within microseconds, and so does who has little to
-/// do. Who works keeps it for a slice of milliseconds, after which what was waited for has long come, and whoever sent it may
-/// have given its core away meanwhile: then every message between ranks that have busy neighbours takes a slice. Who sleeps
-/// instead is woken when the message comes, and runs at once, since it has had less than its share.
+/// Calls of sched_yield by one rank. A waiting process also gives the core back within microseconds, and so
+/// does one that has little to do. A working process keeps it for a slice of milliseconds. By then the
+/// message has long come, and its sender may have given its core away. So every message between ranks that
+/// have busy neighbours takes a slice. A sleeping rank instead is woken when the message comes, and runs at
+/// once, since it has had less than its share.
 class Yields {
  public:
   using Clock = std::chrono::steady_clock;
@@ -27,7 +28,8 @@ class Yields {
   /// So many waits that ended with long ones, and next to nothing in between, are no accident: ranks that share cores work in
   /// turn, but not so long.
   static constexpr int kInARow = 8;
-  /// Then there are none in waits that take so many times as long together as the last one: whoever works may soon be done.
+  /// Then there are none in waits that take so many times as long together as the last one: the working
+  /// process may soon be done.
   static constexpr int kTimesLonger = 4;
   /// When they are tried again so many are enough, and there are none for so many times as long as before;
   static constexpr int kInARowAgain = 2;
@@ -63,10 +65,10 @@ class Yields {
   /// Whether the last one of this wait let somebody run who soon gave the core back, as one does who waits, too.
   bool let_a_waiter_run() const { return last_ >= kShort && last_ < kLong; }
 
-  /// What was waited for did not come while others had the core.
+  /// The message did not come while others had the core.
   void sleep() { last_ = {}; }
 
-  /// What was waited for has come.
+  /// The message has come.
   void end_wait() {
     if (wait_begin_ != Clock::time_point{}) end_wait(Clock::now());
   }
@@ -82,8 +84,8 @@ class Yields {
   }
 
  private:
-  /// A wait's last one counts, which it came during: who waits for longer waits for somebody's work, such as another rank's
-  /// before a barrier, and loses nothing.
+  /// A wait's last yield counts, during which the message came. A longer wait is one for another rank's work,
+  /// such as before a barrier, and loses nothing.
   void count(Clock::duration last) {
     paid_ = {};
     if (in_a_row_++ == 0) {
@@ -114,8 +116,8 @@ class Yields {
   void forget() { without_ = without_left_ = {}; }
 
   std::optional<CoreUse> read_meter() const { return meter_ != nullptr ? meter_->read() : std::nullopt; }
-  /// Whether strangers have had the cores from `use_before_` to what the meter shows now; nothing while that is too short to tell.
-  /// True where it cannot be told at all.
+  /// Whether strangers have had the cores from `use_before_` to the meter's reading now; nothing while that
+  /// is too short to tell. True where it cannot be told at all.
   std::optional<bool> were_to_strangers(const std::optional<CoreUse>& use) const {
     if (!use || !use_before_ || use->processes != use_before_->processes) return true;
     if (use->at - use_before_->at < CoreUseMeter::kShortest) return {};

@@ -1,5 +1,5 @@
-// What Python asks the algorithms when a schedule is chosen, and how costs of exchanges among slow ranks are shared with
-// the algorithms that Python makes.
+// The planner's questions to the algorithms from Python, and how costs of exchanges among slow ranks are
+// shared with the algorithms that Python makes.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

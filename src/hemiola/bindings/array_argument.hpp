@@ -1,5 +1,5 @@
-// What Python passes as an array, as an ArrayView of the core: NumPy's, anything with the buffer protocol or DLPack's, or an
-// address.
+// An array from Python as an ArrayView of the core: NumPy's, anything with the buffer protocol or DLPack's,
+// or an address.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@
 
 namespace hemiola::bindings {
 
-/// Memory that whoever passes it keeps there: contiguous, and writable.
+/// Memory that its owner keeps there: contiguous, and writable.
 struct RawMemory {
   /// Throws ArgumentError for a dtype or shape that there is not, and for elements at address 0.
   RawMemory(std::int64_t address, const std::string& dtype, std::vector<std::int64_t> shape);
@@ -32,7 +32,7 @@ class ArrayArgument {
   ArrayArgument(const ArrayArgument&) = delete;
   ArrayArgument& operator=(const ArrayArgument&) = delete;
 
-  /// Returns what is wrong with the object, or nothing.
+  /// Returns the object's error, or nothing.
   std::string take(nanobind::handle object);
   /// The same of a list or tuple of arrays of one size and dtype, as a view of blocks; of anything else as `take`.
   std::string take_blocks(nanobind::handle object);
@@ -40,7 +40,8 @@ class ArrayArgument {
 
  private:
   std::string take_buffer();
-  /// NumPy gives no buffer of dtypes it did not define, such as ml_dtypes.bfloat16, but tells where the data is.
+  /// NumPy gives no buffer of dtypes it did not define, such as ml_dtypes.bfloat16, but gives the data's
+  /// address.
   std::string take_interface(nanobind::handle object);
   /// PyTorch, JAX, CuPy and others.
   std::string take_dlpack(nanobind::handle object);

@@ -23,7 +23,7 @@ std::string shown(nb::handle object) {
   return class_of(object);
 }
 
-/// What a str says; nothing of anything else, or of a text that is no Unicode.
+/// The content of a str; nothing of anything else, or of a text that is no Unicode.
 std::optional<std::string_view> text_of(nb::handle object) {
   if (!PyUnicode_Check(object.ptr())) return std::nullopt;
   Py_ssize_t length = 0;
@@ -57,7 +57,7 @@ CallArguments::CallArguments(const PyCall& from) {
   read_root(from.root);
   read_array(from.input, &input_, &call_.input);
   if (from.output.is(from.input)) [[likely]]
-    call_.output = call_.input;  // in place: what Python shows of an array is the same twice
+    call_.output = call_.input;  // in place: Python's two views of one array are the same
   else
     read_array(from.output, &output_, &call_.output);
 }

@@ -1,5 +1,5 @@
-// A call as Python makes it, and what the core reads out of it. Whatever is wrong with an argument is no exception but a
-// complaint, which travels with the operation to the other ranks.
+// A call as Python makes it, and the values that the core reads out of it. An error in an argument is no
+// exception but a complaint, which travels with the operation to the other ranks.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@
 
 namespace hemiola::bindings {
 
-/// What is wrong with an argument; passed in its place.
+/// The error in an argument; passed in its place.
 struct Complaint {
   std::string text;
 };
@@ -27,7 +27,7 @@ struct PremulSum {
 /// A collective or the barrier. Throws ArgumentError for another name.
 OperationKind operation_named(std::string_view name);
 
-/// The arguments as they came. Each may be a Complaint or something quite different from what it should be.
+/// The arguments as they came. Each may be a Complaint or an object of quite another type.
 struct PyCall {
   std::string_view kind;
   nanobind::handle input, output, op, root, schedule, timeout_s, sparse;
@@ -53,7 +53,7 @@ class CallArguments {
   void read_schedule(nanobind::handle object);
   void read_timeout(nanobind::handle object);
   void read_sparse(nanobind::handle object);
-  /// The first complaint counts. One that came in place of an argument says more than what we would find.
+  /// The first complaint counts. One that came in place of an argument says more than our own finding.
   void complain(nanobind::handle object, const std::string& expected);
 
   ArrayArgument input_, output_;

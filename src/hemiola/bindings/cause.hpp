@@ -1,4 +1,4 @@
-// What went wrong first, as Python has it.
+// The first cause, as Python has it.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// What an object is, in messages to people.
+// An object's kind, in messages to people.
 #pragma once
 
 #include <nanobind/nanobind.h>

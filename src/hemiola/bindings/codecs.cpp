@@ -92,7 +92,7 @@ std::tuple<double, double, double> speeds(double density, const std::optional<st
   return {found.compress_Bps, found.decompress_Bps, found.add_Bps};
 }
 
-/// Returns what was chosen before.
+/// Returns the choice before.
 std::optional<std::string> choose(const std::optional<std::string>& format) {
   const std::optional<codec::Format> before = codec::choose_format(format_of(format));
   return before ? std::optional(std::string(codec::name_of(*before))) : std::nullopt;

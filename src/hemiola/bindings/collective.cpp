@@ -61,7 +61,7 @@ Collective custom(std::int64_t rank_count, std::int64_t chunk_count, const std::
                             to_places(after, "after"), reducing);
 }
 
-/// What pickle keeps: kind, rank count, chunk count, root, owners, before, after, reducing.
+/// The pickled fields: kind, rank count, chunk count, root, owners, before, after, reducing.
 using State = std::tuple<std::string, int, int, int, std::vector<int>, std::vector<PlaceRow>,
                          std::vector<PlaceRow>, bool>;
 

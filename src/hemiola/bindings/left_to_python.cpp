@@ -19,7 +19,7 @@ std::atomic<Left*> all_left = nullptr;
 std::atomic<bool> has_been_asked = false;  ///< the main thread, which has not come by since
 
 int come_by(void*) noexcept {
-  has_been_asked.store(false);  // first: what is left from here on is asked for again
+  has_been_asked.store(false);  // first: all that is left from here on is asked for again
   end_what_is_left();
   return 0;
 }

@@ -17,7 +17,7 @@ struct PyMessage {
   nanobind::handle array, peer, tag, timeout_s;
 };
 
-/// Throws ArgumentError for what is wrong with them. Needs the GIL.
+/// Throws ArgumentError for an error in them. Needs the GIL.
 std::shared_ptr<MessageRequest> request_of(const PyMessage& from, const Communicator& communicator);
 
 /// A message under way, as Python holds it.

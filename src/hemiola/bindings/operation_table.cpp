@@ -81,7 +81,7 @@ class TableCall {
   Call call_;
 };
 
-/// Sets Python's error to what is thrown, by the translators of this module.
+/// Sets Python's error to the thrown exception, by the translators of this module.
 void set_python_error(const std::exception_ptr& error) noexcept {
   try {
     nb::cpp_function([error] { std::rethrow_exception(error); })();

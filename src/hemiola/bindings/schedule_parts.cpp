@@ -1,4 +1,4 @@
-// Schedules rank by rank: those that are known so, and what one rank does in any.
+// Schedules rank by rank: those that are known so, and one rank's part of any.
 #include "hemiola/schedule/schedule_parts.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::size_t task_count(const ScheduleParts& parts, int rank, std::int64_t elemen
       .tasks.size();
 }
 
-/// One row of ten integers for each instruction, and what each region must hold.
+/// One row of ten integers for each instruction, and the bytes that each region must hold.
 nb::tuple instruction_rows(const Schedule& schedule, int rank, std::int64_t element_count, int element_bytes,
                            bool in_place, bool average) {
   if (rank < 0 || rank >= schedule.rank_count())

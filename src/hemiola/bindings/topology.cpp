@@ -191,7 +191,8 @@ std::vector<Nic> nics_from(const std::vector<NicRow>& rows) {
   return nics;
 }
 
-/// What is pickled; states written before vertices had names end with the NICs, before NICs had, with the nodes, their links know no cost of a message.
+/// The pickled state. States written before vertices had names end with the NICs, and those before NICs with
+/// the nodes; their links know no cost of a message.
 nb::tuple state_of(const Topology& t) {
   return nb::make_tuple(t.name(), t.rank_count(), t.switch_count(), links_array(t), t.node_of_rank(),
                         nic_rows(t), t.vertex_names());

@@ -11,9 +11,9 @@ namespace hemiola::bindings {
 
 /// Copies with something missing, slower, repeated or unwound.
 void bind_topology_copies(nanobind::class_<Topology>& topology);
-/// Files, text and graphs: what hemiola.topology (Python) reads and writes.
+/// Files, text and graphs that hemiola.topology (Python) reads and writes.
 void bind_topology_formats(nanobind::class_<Topology>& topology);
-/// A builder's docstring: what it says itself, its parameters, and what all builders return and raise.
+/// A builder's docstring: its own text, its parameters, and the results and errors of all builders.
 std::string builder_doc(const char* text, const char* parameters);
 /// Hosts, boxes and racks, into the module of builders.
 void bind_machines(nanobind::module_& topologies);

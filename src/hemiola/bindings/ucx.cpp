@@ -1,4 +1,4 @@
-// Which UCX this process finds, for who asks before a job does.
+// The UCX that this process finds, for questions before a job starts it.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -17,7 +17,7 @@ using namespace nb::literals;
 namespace hemiola::bindings {
 namespace {
 
-/// What joins two ranks of this host.
+/// The link between two ranks of this host.
 std::vector<std::string> within_host(const std::shared_ptr<const UcxContext>& context) {
   UcxWorker from(context);
   const UcxWorker to(UcxContext::open(context->library(), ""));

@@ -1,4 +1,4 @@
-// Text with units ↔ plain numbers, for whoever reads or prints text in Python.
+// Text with units ↔ plain numbers, for readers and writers of text in Python.
 #include "hemiola/base/units.hpp"
 
 #include <nanobind/stl/string.h>
@@ -81,7 +81,7 @@ str, four digits at most.)");
 
 Parameters
 ----------
-nbytes : int.
+nbytes : int, bytes.
 
 Returns
 -------

@@ -29,7 +29,7 @@ void bind_as_value(nanobind::class_<Value>& type, Parts parts, Made made) {
       .def("__hash__", [parts](const Value& a) { return nb::hash(nb::repr(nb::cast(parts(a)))); });
 }
 
-/// Make a class refuse to be pickled and copied, with a sentence that says why and what to do.
+/// Make a class refuse to be pickled and copied, with a sentence that names the reason and a remedy.
 template <typename Value>
 void bind_as_staying(nanobind::class_<Value>& type, const char* why) {
   type.def(

@@ -1,5 +1,6 @@
-// What Python sees of a function besides its call: its signature for `inspect`, and a sentence where the arguments are of
-// the wrong type. The sentences themselves are made by hemiola.arguments, which Python functions use as well.
+// Python's view of a function besides its call: its signature for `inspect`, and a sentence where the
+// arguments are of the wrong type. The sentences themselves are made by hemiola.arguments, which Python
+// functions use as well.
 #include <nanobind/stl/string.h>
 
 #include <unordered_map>

@@ -34,8 +34,8 @@ Bound crossing(const Problem& problem, const Cut& cut, std::int64_t bytes, Sense
               " over links of " + format_bandwidth(static_cast<double>(cut.bandwidth_Bps)) + " in all"};
 }
 
-/// In the direction of the data: what a rank that sends has for one that receives. With `against_links` the search's
-/// inside receives.
+/// In the direction of the data: the bytes of a rank that sends for one that receives. With `against_links`
+/// the search's inside receives.
 std::int64_t from_inside(const Problem& problem, Rank inside, Rank outside, Sense sense) {
   return sense == Sense::along_links ? problem.demand.from_to(inside, outside)
                                      : problem.demand.from_to(outside, inside);

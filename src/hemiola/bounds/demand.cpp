@@ -12,7 +12,7 @@ std::int64_t block_size(std::int64_t bytes, std::int64_t index, std::int64_t cou
   return share_of(bytes, index + 1, count) - share_of(bytes, index, count);
 }
 
-/// The collective whose schedules are this one's backwards: what one receives, the other sends.
+/// The collective whose schedules are this one's backwards: each receive becomes a send.
 CollectiveKind reversed(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_gather:

@@ -1,4 +1,4 @@
-// What a collective makes each rank send and receive, whatever the schedule.
+// The bytes that a collective makes each rank send and receive in every schedule.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ class Demand {
   Demand(CollectiveKind kind, int rank_count, Rank root, std::int64_t bytes)
       : kind_(kind), rank_count_(rank_count), root_(root), bytes_(bytes) {}
 
-  /// What leaves `rank` at least.
+  /// The least that leaves `rank`.
   std::int64_t sent_by(Rank rank) const { return sent_by(kind_, rank); }
-  /// What enters `rank` at least.
+  /// The least that enters `rank`.
   std::int64_t received_by(Rank rank) const;
   /// How many bytes that enter `dst` depend on `src`.
   std::int64_t from_to(Rank src, Rank dst) const;
-  /// What all ranks together send at least. For an all-reduce 2(n-1) times the buffer [patarasuk2009]: of
-  /// each byte, n-1 partial sums must be sent before the first rank holds the result, and every other rank receives it
-  /// later.
+  /// The least that all ranks together send. For an all-reduce 2(n-1) times the buffer [patarasuk2009]: of
+  /// each byte, n-1 partial sums must be sent before the first rank holds the result, and every other rank
+  /// receives it later.
   std::int64_t sent_by_all() const;
 
  private:
   std::int64_t sent_by(CollectiveKind kind, Rank rank) const;
   /// The part of a buffer that `rank` owns; shares differ by at most a byte.
   std::int64_t share_of(Rank rank) const;
-  /// What src sends to dst in an all_to_all.
+  /// The bytes from src to dst in an all_to_all.
   std::int64_t exchanged(Rank src, Rank dst) const;
 
   CollectiveKind kind_;

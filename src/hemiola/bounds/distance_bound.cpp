@@ -112,7 +112,7 @@ class DistanceBound {
 
   const Problem& problem_;
   std::vector<double> out_bandwidth_, in_bandwidth_;
-  std::vector<Picoseconds> message_;  ///< per rank, what a message takes its port, at least
+  std::vector<Picoseconds> message_;  ///< per rank, the least time of a message at its port
   Bound best_{"distance", 0, "no rank needs anything from another"};
 };
 

@@ -13,7 +13,7 @@
 namespace hemiola::bounds {
 namespace {
 
-/// Every rank sends each other what it has for it, by a shortest way along links.
+/// Every rank sends each other its part, by a shortest path along links.
 class Exchange final : public LengthSearch {
  public:
   explicit Exchange(const Problem& problem)
@@ -42,7 +42,7 @@ class Exchange final : public LengthSearch {
       through_[at(dst)] = static_cast<double>(problem_.demand.from_to(src, dst));
       travelled += through_[at(dst)] * distance_[at(dst)];
     }
-    for (std::size_t i = order_.size(); i-- > 1;) {  // what goes on through a vertex came to it
+    for (std::size_t i = order_.size(); i-- > 1;) {  // bytes that go on through a vertex came to it
       const int vertex = order_[i], link = came_by_[at(vertex)];
       (*carried)[at(link)] += through_[at(vertex)];
       through_[at(problem_.topology.link(link).src)] += through_[at(vertex)];

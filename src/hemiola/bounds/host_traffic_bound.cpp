@@ -7,7 +7,8 @@
 namespace hemiola::bounds {
 namespace {
 
-/// What must pass from host to host: a host is one rank that holds what its ranks do [OptCC, Lemma 10].
+/// The bytes that must pass from host to host: a host is one rank that holds all its ranks' data [OptCC,
+/// Lemma 10].
 std::int64_t bytes_between_hosts(const Problem& problem, int host_count) {
   switch (problem.kind) {
     case CollectiveKind::all_reduce:

@@ -51,7 +51,7 @@ Hosts::Hosts(const Problem& problem, bool each_rank) {
   for (std::size_t v = 0; v < host_of.size(); ++v) {
     if (host_of[v] == kNoHost) continue;
     const auto host = static_cast<std::size_t>(host_of[v]);
-    if (!topology.is_rank(Vertex{v})) {  // a switch inside: the host's ranks share what leaves it
+    if (!topology.is_rank(Vertex{v})) {  // a switch inside: the host's ranks share the way out
       has_a_nic_per_rank = has_a_nic_per_rank && out[v].count + in[v].count == 0;
       continue;
     }

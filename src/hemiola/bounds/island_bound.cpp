@@ -68,7 +68,7 @@ VertexParts islands(const Problem& problem, double threshold_Bps) {
   return with_vertices(std::move(part_of), "islands of faster links");
 }
 
-/// The capacity out of a part (into it): a cut around it that takes in a switch beyond wherever less leaves that than
+/// The capacity out of a part (into it). The cut around it takes in a switch beyond if less leaves that than
 /// reaches it from the part, such as a NIC that ranks share.
 class Surroundings {
  public:
@@ -118,7 +118,7 @@ class Surroundings {
     for (const int* l = leaving ? t.out_begin(v) : t.in_begin(v); l != end; ++l) visit(*l);
   }
 
-  /// Adds a link's bandwidth to what passes between a vertex and the part; whoever changes is looked at again.
+  /// Adds a link's bandwidth to that between a vertex and the part; changed vertices are looked at again.
   void note(std::vector<double>* sum, int vertex, int part, int link, std::vector<int>* candidates) {
     if (std::exchange(seen_[at(vertex)], part) != part) to_[at(vertex)] = back_[at(vertex)] = 0;
     (*sum)[at(vertex)] += problem_.bandwidth_of(link);
@@ -128,7 +128,7 @@ class Surroundings {
   const Problem& problem_;
   const VertexParts& partition_;
   bool outward_;
-  std::vector<double> beyond_;     ///< per vertex, what can leave it (reach it)
+  std::vector<double> beyond_;     ///< per vertex, the bandwidth out of it (into it)
   std::vector<int> inside_;        ///< of which part's cut the vertex is inside, the latest one
   std::vector<int> seen_;          ///< for which part the following were added up
   std::vector<double> to_, back_;  ///< between the part and the vertex, and back
@@ -142,8 +142,8 @@ double capacity_of(const Problem& problem, const VertexParts& partition, bool ou
   return sum;
 }
 
-/// A part is one rank that holds what its ranks do. All but one must send a partial sum of each byte before the first
-/// holds the result [patarasuk2009], and all but one receive what another has.
+/// A part is one rank that holds all its ranks' data. All but one must send a partial sum of each byte before
+/// the first holds the result [patarasuk2009], and all but one receive it from another.
 Bound bound_for(const Problem& problem, const VertexParts& partition) {
   const auto count = static_cast<std::int64_t>(partition.vertices.size());
   if (count < 2) return {"islands", 0, ""};

@@ -1,4 +1,4 @@
-// What must still happen once ranks have come late: what depends on them can leave them only then.
+// The transfers that remain once ranks have come late: data that depends on them can leave them only then.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -34,8 +34,8 @@ std::vector<Arrival> arrivals(const Problem& problem) {
   return found;
 }
 
-/// What others need of a late rank must cross every cut around it after the rank has come. Exact, but for latencies and
-/// for what else the links then carry, for a broadcast from it.
+/// A late rank's data for others must cross every cut around it after the rank has come. Exact, but for
+/// latencies and the links' other traffic then, for a broadcast from it.
 Bound cut_around(const Problem& problem, CutSearch* search, const Arrival& late) {
   const auto needed_by = [&](Rank rank) { return problem.demand.from_to(late.rank, rank); };
   const bool is_one_for_all = problem.kind == CollectiveKind::all_reduce ||
@@ -70,8 +70,8 @@ Bound cuts_around(const Problem& problem, const std::vector<Arrival>& late) {
 
 /// An all-reduce for which `count` ranks come at `begin` or later. Of every byte, let v be the first rank that holds the
 /// result. Each of those ranks but v sends a partial sum with its own part, and every rank but v receives the result:
-/// all of it after `begin`, n-1+count sends, one less where v is itself late. Then, where others were in time, what they
-/// have enters the late ranks: before `begin`, which their ports limit, or as one more receipt.
+/// all of it after `begin`, n-1+count sends, one less where v is itself late. Then, where others were in
+/// time, their data enters the late ranks: before `begin`, which their ports limit, or as one more receipt.
 class LateTogether {
  public:
   LateTogether(const Problem& problem, const Ports& ports, const std::vector<Arrival>& late,
@@ -88,7 +88,7 @@ class LateTogether {
     return bound_of("send", windows, least_sends() * problem_.bytes);
   }
 
-  /// What enters may have left before, so that latencies do not count.
+  /// Entering data may have left before, so that latencies do not count.
   Bound receiving() const {
     std::vector<Window> windows;
     for (Rank rank : indices<Rank>(problem_.rank_count()))

@@ -8,10 +8,11 @@
 
 namespace hemiola::bounds {
 
-/// Bytes per second of one buffer. Where ranks are cut into p parts, an all-reduce sends 2 (p - 1) buffers from part to
-/// part; taking for parts what shorter and shorter ways join, each byte travels twice the shortest tree that joins all
-/// ranks by ways between two, and all links together carry their bandwidths times their lengths. `length`: of each link,
-/// > 0; both directions between two vertices are as long as the longest link there. Every rank must reach every other.
+/// Bytes per second of one buffer. Where ranks are cut into p parts, an all-reduce sends 2 (p - 1) buffers
+/// from part to part. Let the parts be those that shorter and shorter paths join. Then each byte travels
+/// twice the shortest tree that joins all ranks by paths between two, and all links together carry their
+/// bandwidths times their lengths. > 0; both directions between two vertices are as long as the longest link
+/// there. Every rank must reach every other.
 double fastest_by_lengths_Bps(const Topology& topology, std::vector<double> length);
 
 }  // namespace hemiola::bounds

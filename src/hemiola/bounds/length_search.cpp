@@ -11,7 +11,7 @@
 namespace hemiola::bounds {
 namespace {
 
-constexpr double kNearLength = 0.995;  // of what some ways take: near enough
+constexpr double kNearLength = 0.995;  // of the cost of some paths: near enough
 constexpr double kPace = 0.5;          // found by trying, as is the next
 constexpr int kRoundsPerMean = 8;
 
@@ -48,7 +48,7 @@ double LengthSearch::most_seconds(int rounds, double known_s) {
     prove(weight);
     for (std::size_t e = 0; e < Bps_.size(); ++e) all_s[e] += carried_[e] / Bps_[e];
     const double longest_s = *std::max_element(all_s.begin(), all_s.end());
-    // The ways taken so far, in equal shares, carry all as well: no bound is above what they take.
+    // The paths taken so far, in equal shares, carry all as well: no bound is above their cost.
     taken_s = std::min(taken_s, longest_s / round);
     if (std::max(best_s_, known_s) >= taken_s * kNearLength) break;
     const double rate = kPace * std::sqrt(log_edges / round) / taken_s;

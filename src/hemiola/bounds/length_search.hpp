@@ -1,6 +1,6 @@
-// Bounds by lengths: give each edge of a network any length, and what must be carried has so far to go at least, while
-// edges carry no more than their bandwidths times their lengths. A cut is the case of 1 across and 0 elsewhere. Of all
-// lengths the best are the dual of a linear program; this searches for them.
+// Bounds by lengths. Give each edge of a network any length: then all data has so far to go at least, while
+// edges carry no more than their bandwidths times their lengths. A cut is the case of 1 across and 0
+// elsewhere. Of all lengths the best are the dual of a linear program; this searches for them.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class LengthSearch {
   LengthSearch(const LengthSearch&) = delete;
   LengthSearch& operator=(const LengthSearch&) = delete;
 
-  /// Seconds that all takes at least. Ends after so many rounds, and as soon as `known_s` or what was found cannot be
-  /// raised by half a hundredth.
+  /// Seconds that all takes at least. Ends after so many rounds, and as soon as `known_s` or the found bound
+  /// cannot be raised by half a hundredth.
   double most_seconds(int rounds, double known_s);
 
  protected:

@@ -86,7 +86,7 @@ LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64
                           bounds::Demand(kind, topology.rank_count(), root, bytes),
                           slowed_bandwidths(topology, conditions)};
   LowerBound result;
-  // And about what share of the time it takes on a large network.
+  // And about its share of the time on a large network.
   std::vector<std::pair<Bound (*)(const bounds::Problem&), double>> finders = {
       {bounds::port_bound, 0.01},    {bounds::traffic_bound, 0.01}, {bounds::host_traffic_bound, 0.01},
       {bounds::island_bound, 0.01},  {bounds::relay_bound, 0.1},    {bounds::cut_bound, 0.7},

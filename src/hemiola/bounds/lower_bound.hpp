@@ -1,5 +1,5 @@
 // How fast a collective can possibly be on a topology: no schedule is faster, in either network model of the simulator.
-// Each bound comes with what proves it. One bound per file; a new one joins the list in lower_bound.cpp.
+// Each bound comes with its proof. One bound per file; a new one joins the list in lower_bound.cpp.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Bound {
   std::string
       name;  ///< ports, traffic, hosts, islands, relays, cut, distance, arrival, late, exchange, trees, one_port
   Picoseconds time = 0;
-  std::string witness;  ///< what proves it, in words
+  std::string witness;  ///< its proof, in words
 };
 
 /// The first where both are equal.
@@ -42,11 +42,12 @@ struct LowerBound {
 };
 
 /// `bytes` is one rank's buffer (see chunk_begins); chunks are owned block-wise in equal shares where ownership
-/// matters, as Collective::make does. Counts what a schedule of copies and reductions must move; times hold up to
-/// the simulator's rounding of each message to a picosecond. With PortUse::one there is one more bound, which
-/// schedules that put several messages on a port at a time may beat. Throws ArgumentError for custom collectives,
-/// bytes < 0, a root or conditions that name unknown ranks, or where a rank cannot reach another that needs its
-/// data. Cost: one shortest-path search per rank up to 1,024 ranks, a fixed number of them above.
+/// matters, as Collective::make does. Counts the moves that a schedule of copies and reductions must make;
+/// times hold up to the simulator's rounding of each message to a picosecond. With PortUse::one there is one
+/// more bound, which schedules that put several messages on a port at a time may beat. Throws ArgumentError
+/// for custom collectives, bytes < 0, a root or conditions that name unknown ranks, or where a rank cannot
+/// reach another that needs its data. Cost: one shortest-path search per rank up to 1,024 ranks, a fixed
+/// number of them above.
 LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64_t bytes,
                        const Conditions& conditions, Rank root, PortUse port_use = PortUse::shared);
 

@@ -17,8 +17,9 @@ class FlowNetwork {
   int add_arc(int from, int to, Amount capacity);
   void set_capacity(int arc, Amount capacity) { arcs_[static_cast<std::size_t>(arc)].capacity = capacity; }
 
-  /// The maximum flow, or `enough` as soon as that much flows; what flowed before is forgotten. Dinic's algorithm, with
-  /// searches that begin at the sink, so that a source near it is found without looking at the rest.
+  /// The maximum flow, or `enough` as soon as that much flows; earlier flows are forgotten. Dinic's
+  /// algorithm, with searches that begin at the sink, so that a source near it is found without looking at
+  /// the rest.
   Amount max_flow(int source, int sink, Amount enough);
   /// After a flow below `enough`: whether the vertex lies on the source's side of a cut of that capacity.
   bool is_before_cut(int vertex) const { return to_sink_[static_cast<std::size_t>(vertex)] == kUnreached; }

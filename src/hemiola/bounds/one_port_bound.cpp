@@ -1,18 +1,18 @@
-// An all-reduce where a port carries one message at a time, at the pace of the slower of its two ends: what goes to or
-// from a slow rank holds a healthy rank's port for longer, too.
+// An all-reduce where a port carries one message at a time, at the pace of the slower of its two ends:
+// messages to or from a slow rank hold a healthy rank's port for longer, too.
 //
 // Of each byte, p - 1 transfers that merge partial sums and p - 1 that spread the result make two trees over all
-// ranks; keep only those. Let X be what a slow rank of factor l sends and receives, S of it to and from slow ranks.
-// The time of all healthy ports, to which each byte between healthy ranks comes twice and one of X - S once, l
-// times as long, gives
+// ranks; keep only those. Let X be the sends and receives of a slow rank of factor l, S of it to and from
+// slow ranks. The time of all healthy ports, to which each byte between healthy ranks comes twice and one of
+// X - S once, l times as long, gives
 //
 //   2 · 2(p-1)N  <=  2(p-m) b T  +  Σ (2 - l)(X - S) + S,    2N <= X <= 2bT/l,    Σ S <= 4(m-1)N,
 //
-// the last because trees have at most m - 1 edges among m ranks. Whoever is slow may be counted as healthy: the bound
-// holds for the slowest j of them, for any j, and a few that are hardly slow do not weaken it. For m = 1 this is OptCC's Theorem 6, and over hosts,
-// whose ranks talk to each other inside, its Theorem 13. That slow ranks may be several, and the bound on all traffic,
-// of which links inside hosts carry a part, are ours. So is what prices of ports prove (port_prices.hpp), which is exact
-// for ranks, but no formula.
+// the last because trees have at most m - 1 edges among m ranks. A slow rank may be counted as healthy: the
+// bound holds for the slowest j of them, for any j, and a few that are hardly slow do not weaken it. For m =
+// 1 this is OptCC's Theorem 6, and over hosts, whose ranks talk to each other inside, its Theorem 13. That
+// slow ranks may be several, and the bound on all traffic, of which links inside hosts carry a part, are
+// ours. So is the bound by prices of ports (port_prices.hpp), which is exact for ranks, but no formula.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -109,7 +109,7 @@ Bound bound_of(const PortExchange& exchange, const std::string& participants, co
           what + ", one message at a time [" + after + theorem + "]"};
 }
 
-/// What no trees beat. Where it is a theorem's, that has its name.
+/// A time that no trees beat. Where it is a theorem's, that has its name.
 Bound bound_by_trees(const PortExchange& exchange, const std::string& participants) {
   const double seconds = exchange.buffer * least_seconds_by_prices(exchange.rate);
   return {"one_port", round_down(seconds * static_cast<double>(kSecond) * (1 - 1e-9)),

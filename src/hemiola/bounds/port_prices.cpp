@@ -45,7 +45,7 @@ class CheapestTree {
  public:
   explicit CheapestTree(const std::vector<Kind>& kinds) : kinds_(kinds), part_(kinds.size()) {}
 
-  /// What it costs, and how much more for more of a kind's share.
+  /// Its cost, and the additional cost of more of a kind's share.
   double cost(const Vector& share, Vector* slope) {
     const int count = static_cast<int>(kinds_.size());
     std::vector<std::tuple<double, int, int>> sends;
@@ -86,8 +86,8 @@ class CheapestTree {
   std::vector<int> part_;
 };
 
-/// The best shares, by the ellipsoid method: they lie in an ellipsoid, of which half is cut off with each slope seen. The
-/// last kind has what the others leave; with two kinds a coordinate that means nothing is there, too.
+/// The best shares, by the ellipsoid method: they lie in an ellipsoid, of which half is cut off with each
+/// slope seen. The last kind has the rest; with two kinds a meaningless coordinate is there, too.
 class BestShares {
  public:
   explicit BestShares(const std::vector<Kind>& kinds)
@@ -148,7 +148,7 @@ class BestShares {
   CheapestTree tree_;
   std::size_t kind_count_, size_;
   Vector center_;
-  std::vector<Vector> shape_;  ///< what makes a ball of radius 1 the ellipsoid
+  std::vector<Vector> shape_;  ///< makes a ball of radius 1 the ellipsoid
   bool is_possible_ = false;
   double best_ = 0;
 };

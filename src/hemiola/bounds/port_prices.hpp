@@ -6,14 +6,14 @@
 
 namespace hemiola::bounds {
 
-/// Seconds that it takes at least among participants with ports of those rates, bytes per second each way, of a buffer of
-/// one byte; found within 1e-9 for up to 12 different rates, and for more as if some of these were faster.
+/// The least seconds among participants with ports of those rates, bytes per second each way, of a buffer of
+/// one byte. Found within 1e-9 for up to 12 different rates, and for more as if some of these were faster.
 ///
 /// Of every byte a cut into p parts sees 2(p - 1) sends from part to part [OptCC, Lemma 10]. Give each participant a price,
-/// and a send the sum of its two ends', times as long as it takes. Taking for parts what cheaper and cheaper sends join, a
-/// byte costs at least twice the cheapest tree over all. A port that is busy all the time earns its price, in each
-/// direction half. For the best prices that is what trees attain (all_reduce_relayed_exchange), by duality: no schedule
-/// does better than trees.
+/// and a send the sum of its two ends', times as long as it takes. Let the parts be those that cheaper and
+/// cheaper sends join: then a byte costs at least twice the cheapest tree over all. A port that is busy all
+/// the time earns its price, in each direction half. For the best prices trees attain that
+/// (all_reduce_relayed_exchange), by duality: no schedule does better than trees.
 double least_seconds_by_prices(const std::vector<double>& rate_Bps);
 
 }  // namespace hemiola::bounds

@@ -8,8 +8,8 @@
 
 namespace hemiola::bounds {
 
-/// A link that may carry bytes from `from` on, where what it carries arrives `delay` after it has left: by a time T it
-/// can have delivered bandwidth * (T - from - delay).
+/// A link that may carry bytes from `from` on, which arrive `delay` after they have left: by a time T it can
+/// have delivered bandwidth * (T - from - delay).
 struct Window {
   double bandwidth_Bps;
   Picoseconds from;
@@ -28,13 +28,14 @@ class Ports {
  public:
   explicit Ports(const Problem& problem);
 
-  /// Nothing leaves before the rank has arrived and the link has taken its time for a message; what has left a link must
-  /// still reach some rank.
+  /// Bytes do not leave before the rank has arrived and the link has taken its time for a message; bytes that
+  /// have left a link must still reach some rank.
   std::vector<Window> out_windows(Rank rank) const;
-  /// What enters comes from some rank, after what the link takes for a message. A message may be under way to a rank that is late, so arrival does not count.
+  /// Entering bytes come from some rank, after the link's time for a message. A message may be under way to a
+  /// rank that is late, so arrival does not count.
   std::vector<Window> in_windows(Rank rank) const;
 
-  /// What a link out of the rank takes for a message beside its bytes, at least.
+  /// The least time of a message beside its bytes on a link out of the rank.
   Picoseconds least_message_out(Rank rank) const;
 
   /// The sum over all links.

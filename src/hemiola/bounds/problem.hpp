@@ -1,4 +1,4 @@
-// What every bound reads, and the list of bounds.
+// The input of every bound, and the list of bounds.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@ struct Problem {
   std::vector<double> bandwidth;  ///< per link, bytes per second under the conditions
   Picoseconds known = 0;          ///< the largest bound found so far
 
-  /// What searches from ranks may cost together; where all ranks are too many, bounds make do with some.
+  /// The most that searches from ranks may cost together; where all ranks are too many, bounds make do with
+  /// some.
   static constexpr std::int64_t kSearchBudget = 20'000'000, kSearchBudgetOfMany = 4'000'000;
   static constexpr int kManyRanks = 8192;
   std::int64_t affordable_searches() const {
@@ -41,32 +42,33 @@ inline Picoseconds round_down(double picoseconds) {
 Bound port_bound(const Problem& problem);
 /// The same for all ranks together.
 Bound traffic_bound(const Problem& problem);
-/// What cannot be merged or copied on its way takes a link of every rank that relays it.
+/// Bytes that cannot be merged or copied on their path take a link of every rank that relays them.
 Bound relay_bound(const Problem& problem);
-/// What one rank needs from another must leave the one's ports, travel, and enter the other's.
+/// One rank's data for another must leave the one's ports, travel, and enter the other's.
 Bound distance_bound(const Problem& problem);
-/// What ranks on one side of a cut need from the other side must cross it. Exact for all-gather, reduce-scatter,
-/// broadcast, reduce, scatter and gather: schedules of many small chunks come as near to the slowest cut as one
-/// likes. For an all-reduce it counts a buffer each way. Up to about 1,000 ranks.
+/// Data that ranks on one side of a cut need from the other side must cross it. Exact for all-gather,
+/// reduce-scatter, broadcast, reduce, scatter and gather: schedules of many small chunks come as near to the
+/// slowest cut as one likes. For an all-reduce it counts a buffer each way. Up to about 1,000 ranks.
 Bound cut_bound(const Problem& problem);
 /// The same for all hosts together, over their NICs: of a host's ranks one can send for all.
 Bound host_traffic_bound(const Problem& problem);
-/// The same for an all-reduce, an all-gather and a reduce-scatter between parts of the ranks, each of which is as a single
-/// one: the nodes, and whatever faster links join. A part's capacity is that of a cut around it, which counts a NIC that
-/// several of its ranks share once.
+/// The same for an all-reduce, an all-gather and a reduce-scatter between parts of the ranks, each of which
+/// is as a single one: the nodes, and all groups that faster links join. A part's capacity is that of a cut
+/// around it, which counts a NIC that several of its ranks share once.
 Bound island_bound(const Problem& problem);
 /// An all-reduce where a port carries one message at a time, at the pace of its slower end. Holds for no other use
 /// of ports.
 Bound one_port_bound(const Problem& problem);
 /// No rank is done before it has come.
 Bound arrival_bound(const Problem& problem);
-/// And what others need of it must then still cross every cut around it; in an all-reduce ranks that are late together
-/// leave much of what all must send to be sent after they have come.
+/// And its data for others must then still cross every cut around it; in an all-reduce, ranks that are late
+/// together leave many sends until after they have come.
 Bound late_bound(const Problem& problem);
 /// An all-to-all by lengths of links (see length_search.hpp), within a hundredth or so of exact on small networks; up to
-/// about 1,000 ranks. Ends early where what is known already cannot be raised.
+/// about 1,000 ranks. Ends early where the known bound cannot be raised.
 Bound exchange_bound(const Problem& problem);
-/// An all-reduce by lengths of links, likewise: where they are as fast back as there, what no trees can beat.
+/// An all-reduce by lengths of links, likewise: where they are as fast back as there, the bound that no trees
+/// can beat.
 Bound tree_bound(const Problem& problem);
 
 }  // namespace hemiola::bounds

@@ -39,8 +39,8 @@ class Joined {
 };
 
 /// Twice the cost of a partition is the sum over its parts S of f(S) = capacity around S - 2 price, which is submodular
-/// on sets that meet. Its least sum is that of the values y that grow vertex by vertex as far as y(S) <= f(S) allows;
-/// each vertex stops at a set where they are equal, and what such sets join are the parts.
+/// on sets that meet. Its least sum is that of the values y that grow vertex by vertex as far as y(S) <= f(S)
+/// allows. Each vertex stops at a set where they are equal, and the unions of such sets are the parts.
 class Greedy {
  public:
   Greedy(int vertex_count, const std::vector<Edge>& edges, Amount scale, Amount price)

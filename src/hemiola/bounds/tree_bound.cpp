@@ -40,8 +40,9 @@ std::vector<double> bandwidths(const std::vector<Edge>& edges) {
   return Bps;
 }
 
-/// Of every byte a cut into p parts sees 2 (p - 1) sends from part to part. Taking for parts what shorter and shorter ways
-/// join, each byte goes twice along the shortest tree that joins all ranks by ways between two [mehlhorn1988].
+/// Of every byte a cut into p parts sees 2 (p - 1) sends from part to part. Let the parts be those that
+/// shorter and shorter paths join. Then each byte goes twice along the shortest tree that joins all ranks by
+/// paths between two [mehlhorn1988].
 class Tree final : public LengthSearch {
  public:
   Tree(const Problem& problem, std::vector<Edge> edges)

@@ -10,7 +10,7 @@ namespace hemiola::codec {
 
 /// Nothing: the fastest of each message, which is how it is from the start.
 std::optional<Format> chosen_format();
-/// For messages that begin to be written from now on, by any thread. Returns what was chosen before.
+/// For messages that begin to be written from now on, by any thread. Returns the choice before.
 std::optional<Format> choose_format(std::optional<Format> format);
 
 }  // namespace hemiola::codec

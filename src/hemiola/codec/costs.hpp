@@ -1,4 +1,4 @@
-// What messages take a link and the cores at its ends, by which their format is chosen.
+// The cost of messages to a link and the cores at its ends, by which their format is chosen.
 #pragma once
 
 namespace hemiola::codec {
@@ -10,7 +10,7 @@ struct Costs {
   double position_s = 0;    ///< cores beside that, per place that is told by a number, as `ef` does
 };
 
-/// Of what is put in its place, and of what is added to what is there.
+/// Of values that are put in their place, and of values that are added.
 struct CostsOfUse {
   Costs copied = {};
   Costs added = {};

@@ -32,14 +32,15 @@ class Decoder {
   Decoder& operator=(const Decoder&) = delete;
 
   /// Checks a message of which the receiver knows dtype and element count (of `element_bytes(dtype)` each). The message
-  /// stays where it is, unchanged, while it is decoded. Throws MismatchError where it is of another dtype or count, and
-  /// FormatError where it is no message; whatever was open is open no more.
+  /// stays where it is, unchanged, while it is decoded. Throws MismatchError where it is of another dtype or
+  /// count, and FormatError where it is no message; an open message is open no more.
   const MessageInfo& open(std::span<const std::byte> message, DType dtype, std::size_t elements);
 
   /// Writes every element of the open message.
   void decode(std::byte* out, Destination destination = Destination::cached) const;
-  /// accumulator[i] = accumulator[i] (op) element i, for every element, zeros too: what a dense message would do, bit for
-  /// bit, whatever the operation. `combine` does the operation on the message's dtype; sums may go without it.
+  /// accumulator[i] = accumulator[i] (op) element i, for every element, zeros too, like a dense message, bit
+  /// for bit, for each operation. `combine` does the operation on the message's dtype; sums may go without
+  /// it.
   void combine(Op op, CombineBytes combine, std::byte* accumulator) const;
 
  private:

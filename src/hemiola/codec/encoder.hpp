@@ -1,5 +1,5 @@
-// From an array to a message. One scan finds out what is not zero, and puts it where it belongs in the message; what every
-// format would take is then known exactly, one is chosen, and only its index is written.
+// From an array to a message. One scan finds the nonzero elements, and puts them in their place in the
+// message. The size of every format is then known exactly, one is chosen, and only its index is written.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace hemiola::codec {
 
-/// Memory that `Encoder::scan` needs for a message of so many elements: what it may write, not what it will. Without a
+/// Memory that `Encoder::scan` needs for a message of so many elements: the most that it may write. Without a
 /// format, of the smallest.
 std::size_t room_for(DType dtype, std::size_t elements, std::optional<Format> format = std::nullopt);
 
@@ -26,14 +26,15 @@ class Encoder {
   /// multiple of 8 and has `room_for` as many. Throws ArgumentError where the count is more than 32 bits.
   void scan(DType dtype, const std::byte* elements, std::size_t count, std::span<std::byte> message);
 
-  /// What follows from the scan.
+  /// The result of the scan.
   std::size_t nonzeros() const { return bitmap_.count.bits; }
-  /// Bytes of the message in a format, header included; `ef` tells of zeros or nonzeros, whichever is less.
+  /// Bytes of the message in a format, header included; `ef` stores the places of zeros or nonzeros,
+  /// whichever is less.
   std::size_t bytes_as(Format format) const;
   /// The first of the smallest, in the order of `kChoices`.
   Format smallest() const;
-  /// Link and cores work at the same time, so the larger of what they take counts; where cores are what takes time in
-  /// several formats, the smallest of the fastest. Dense only where no other is smaller.
+  /// Link and cores work at the same time, so the larger of their times counts; where cores are the
+  /// bottleneck in several formats, the smallest of the fastest. Dense only where no other is smaller.
   Format fastest(const Costs& costs) const;
 
   /// Completes the message, once per scan; returns its bytes.

@@ -1,6 +1,6 @@
-// A coded message: a header of 32 bytes, the elements that are not zero in their order, then an index of where they
-// belong. No offsets: every length follows from format, elements and nonzeros, so that a receiver can check each. All
-// numbers are little-endian; docs/reference/formats/coded.md has the bytes.
+// A coded message: a header of 32 bytes, the elements that are not zero in their order, then an index of
+// their places. No offsets: every length follows from format, elements and nonzeros, so that a receiver can
+// check each. All numbers are little-endian; docs/reference/formats/coded.md has the bytes.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ enum class Format : std::uint8_t { dense, pici, ef, hier, coo };
 inline constexpr std::array<std::string_view, 5> kFormatNames = {"dense", "pici", "ef", "hier", "coo"};
 inline constexpr std::array<Format, 5> kFormats = {Format::dense, Format::pici, Format::ef, Format::hier,
                                                    Format::coo};
-/// What a message is written in where nobody names a format. `coo` is no choice: it is at most 8 bytes smaller than `ef`, for a
-/// handful of values.
+/// The format of a message where nobody names one. `coo` is no choice: it is at most 8 bytes smaller than
+/// `ef`, for a handful of values.
 inline constexpr std::array kChoices = {Format::dense, Format::pici, Format::ef, Format::hier};
 
 constexpr std::string_view name_of(Format format) {
@@ -57,7 +57,7 @@ struct Header {
   std::uint8_t format = 0;
   std::uint8_t dtype = 0;
   std::uint8_t low_bits = 0;  ///< of `ef`: how many of each position are stored as they are
-  std::uint8_t flags = 0;     ///< inverted: the index tells where the zeros are
+  std::uint8_t flags = 0;     ///< inverted: the index has the places of the zeros
   std::uint32_t elements = 0;
   std::uint32_t nonzeros = 0;  ///< values stored: all elements where the format is dense
   std::uint64_t payload_bytes = 0;
@@ -66,7 +66,7 @@ struct Header {
 inline constexpr std::size_t kHeaderBytes = 32;
 static_assert(sizeof(Header) == kHeaderBytes);
 
-/// What a message says of itself.
+/// A message's description of itself.
 struct MessageInfo {
   Format format = Format::dense;
   bool inverted = false;
@@ -82,7 +82,7 @@ struct MessageInfo {
 /// FormatError.
 MessageInfo inspect(std::span<const std::byte> message);
 
-/// What a receiver provides: no message of so many elements, in the smallest format, is larger.
+/// The room that a receiver provides: no message of so many elements, in the smallest format, is larger.
 constexpr std::size_t capacity(DType dtype, std::size_t elements) {
   return kHeaderBytes + elements * element_bytes(dtype);
 }

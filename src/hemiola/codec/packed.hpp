@@ -1,4 +1,4 @@
-// Packed values, expanded without reading anything outside of what may be read: kernels read whole vectors, so the last
+// Packed values, expanded without reading outside of their memory: kernels read whole vectors, so the last
 // few values are expanded from a copy that has room behind it.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace hemiola::codec {
 
-/// Values one after the other, and what may be read behind them.
+/// Values one after the other, and the readable bytes behind them.
 struct Packed {
   std::span<const std::byte> values;
   std::size_t count = 0;  ///< as many as bits are set in their bitmap

@@ -25,7 +25,7 @@ void add(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t byt
   for (std::size_t i = 0; i < bytes / sizeof(float); ++i) sum[i] = left[i] + right[i];
 }
 
-/// One slice, and what is made of it.
+/// One slice, and its outputs.
 struct Slice {
   float* elements;
   float* decoded;

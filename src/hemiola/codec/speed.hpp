@@ -11,7 +11,7 @@ namespace hemiola::codec {
 struct Speeds {
   double compress_Bps;
   double decompress_Bps;
-  double add_Bps;  ///< combining what comes with what is there
+  double add_Bps;  ///< combining received values with one's own
 };
 
 /// The median of slices of 512 KiB in memory; about 50 ms. In the smallest format where none is named. Of arrays that are

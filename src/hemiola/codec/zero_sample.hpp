@@ -13,8 +13,8 @@ struct ZeroCount {
 
 inline constexpr std::size_t kMostSampledLines = 64;
 
-/// Looks at up to `most_lines` cache lines, evenly spread; what follows the last whole line is not seen. `element_bytes`:
-/// 1, 2, 4 or 8.
+/// Looks at up to `most_lines` cache lines, evenly spread; bytes behind the last whole line are not seen.
+/// `element_bytes`: 1, 2, 4 or 8.
 ZeroCount sample_zeros(const std::byte* elements, std::size_t bytes, std::size_t element_bytes,
                        std::size_t most_lines = kMostSampledLines);
 

@@ -1,5 +1,5 @@
 // Sorts a schedule's transfers by chunk, a range of chunks at a time, so that the sorted part stays within a
-// given memory. Chunks do not affect each other: whoever follows data through a schedule does it chunk by
+// given memory. Chunks do not affect each other: code that follows data through a schedule does it chunk by
 // chunk.
 #pragma once
 

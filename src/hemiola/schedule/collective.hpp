@@ -41,8 +41,8 @@ bool is_rooted(CollectiveKind kind);
 /// | scatter        | the rank that gets it      | the root                    | its owner: the root's value          |
 /// | custom         | –                          | the pairs in `before`       | the pairs in `after`                 |
 ///
-/// In an all_to_all, chunk (src * rank_count + dst) * k + j is the j-th piece of what src sends to dst; its
-/// buffer is therefore rank_count times one rank's. In all other kinds a buffer holds every chunk once.
+/// In an all_to_all, chunk (src * rank_count + dst) * k + j is the j-th piece of the data from src to dst;
+/// its buffer is therefore rank_count times one rank's. In all other kinds a buffer holds every chunk once.
 class Collective {
  public:
   using Place = std::pair<Rank, Chunk>;
@@ -57,9 +57,9 @@ class Collective {
   /// The same with a stated owner for each chunk. For broadcast and reduce every owner must be the root.
   static Collective with_owners(CollectiveKind kind, int rank_count, std::vector<Rank> owner,
                                 Rank root = Rank{0});
-  /// Any promise: copies of values from the places in `before` to those in `after` (`reducing` false; each
-  /// chunk must be defined somewhere), or, with `reducing`, every rank named in `before` contributes to the
-  /// chunk and each place in `after` receives all contributions once.
+  /// Any promise. With `reducing` false: copies of values from the places in `before` to those in `after`;
+  /// each chunk must be defined somewhere. With `reducing`: every rank named in `before` contributes to the
+  /// chunk, and each place in `after` receives all contributions once.
   static Collective custom(int rank_count, std::int64_t chunk_count, std::vector<Place> before,
                            std::vector<Place> after, bool reducing);
 

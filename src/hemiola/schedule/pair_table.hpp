@@ -26,7 +26,7 @@ struct RankPair {
 /// The highest slot of any pair; 0 where no scratch is used.
 int scratch_count_of(std::span<const RankPair> pairs);
 
-/// For each pair the first that joins the same ranks, whatever their slots.
+/// For each pair the first that joins the same ranks, with any slots.
 std::vector<std::uint32_t> first_of_same_ranks(std::span<const RankPair> pairs);
 
 /// An open-addressing hash table, because a generator asks once per transfer.

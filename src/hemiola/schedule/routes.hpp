@@ -1,4 +1,4 @@
-// Which links carry what one rank sends to another: a shortest path, always the same one.
+// The links that carry one rank's messages to another: a shortest path, always the same one.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A collective plus its transfers, ordered by step: the one artefact that is verified, simulated, drawn,
-// exported and run. Columnar, so that 10^9 transfers fit in memory. What a step means is in
-// docs/decisions/0001-schedule.md.
+// exported and run. Columnar, so that 10^9 transfers fit in memory. docs/decisions/0001-schedule.md defines a
+// step.
 #pragma once
 
 #include <cstdint>

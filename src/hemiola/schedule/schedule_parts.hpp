@@ -1,5 +1,5 @@
-// A schedule that is known rank by rank: what it promises, and a generator of each rank's transfers. For clusters
-// so large that no rank should hold what all the others do.
+// A schedule that is known rank by rank: its promise, and a generator of each rank's transfers. For clusters
+// so large that no rank should hold the transfers of all others.
 #pragma once
 
 #include <cstdint>

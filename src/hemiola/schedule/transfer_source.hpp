@@ -1,5 +1,5 @@
-// Transfers in step order, block by block, from memory or from a file that does not fit there: what a reader
-// of large schedules needs, and all that `verify` reads.
+// Transfers in step order, block by block, from memory or from a file that does not fit there: all that a
+// reader of large schedules needs, and all that `verify` reads.
 #pragma once
 
 #include <cstdint>

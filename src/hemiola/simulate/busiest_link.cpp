@@ -10,7 +10,7 @@
 namespace hemiola {
 namespace {
 
-/// What a rank sends another, in all.
+/// The bytes from one rank to another, in all.
 struct Load {
   double bytes = 0;
   double messages = 0;

@@ -162,7 +162,7 @@ Picoseconds Coding::encode(TransferId t, Picoseconds now) {
   return std::max(now, first_at_[encoder]);
 }
 
-/// What is encoded slice by slice comes no sooner than its last slice has been encoded.
+/// A message that is encoded slice by slice comes no sooner than its last slice has been encoded.
 Picoseconds Coding::decode(TransferId t, Picoseconds now) {
   if (is_off() || share_[t] == 1 || is_decoded_[t] != 0) return now;
   is_decoded_[t] = 1;

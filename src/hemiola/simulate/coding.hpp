@@ -1,6 +1,6 @@
-// What becomes of a schedule's messages where they leave zeros out: how much of its plain bytes each carries, and what it
-// takes the cores of its two ends. The elements that are not zero are as likely anywhere, and on every rank by themselves;
-// elements have 4 bytes.
+// A schedule's messages where they leave zeros out: the share of its plain bytes that each carries, and its
+// time on the cores of its two ends. The elements that are not zero are as likely anywhere, and on every rank
+// by themselves; elements have 4 bytes.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class Coding {
   explicit Coding(const Scenario& scenario, double density, const CodecSpeeds& speeds);
 
   bool is_off() const { return share_.empty(); }
-  /// Of t's plain bytes, what it carries; 1 where it goes plain.
+  /// The share of t's plain bytes that it carries; 1 where it goes plain.
   double share(TransferId t) const { return is_off() ? 1.0 : static_cast<double>(share_[t]); }
   /// Whether t has to be encoded before it goes, by itself or another of the same value.
   bool waits_for_encoding(TransferId t) const { return !is_off() && encoder_[t] != kNoTransfer; }
@@ -31,7 +31,7 @@ class Coding {
   struct Core {
     Picoseconds free_at = 0;
   };
-  /// What a message takes for each of its plain bytes.
+  /// A message's time for each of its plain bytes.
   struct Form {
     float share = 1;      ///< bytes
     float positions = 0;  ///< places told by numbers
@@ -59,14 +59,15 @@ class Coding {
   std::vector<Form> smallest_, bitmap_;                   ///< by the number of contributions, from 0
   std::vector<float> share_;                              ///< per transfer; empty: all data go plain
   std::vector<float> positions_;                          ///< per transfer
-  std::vector<TransferId> encoder_;  ///< per transfer: which encodes what it carries; kNoTransfer: as it came
+  /// Per transfer: the one that encodes its content; kNoTransfer: as it came
+  std::vector<TransferId> encoder_;
   std::vector<Picoseconds> first_at_, encoded_at_;  ///< per transfer that encodes; kNotYet
   std::vector<std::uint8_t> is_decoded_;
   std::vector<Core> cores_;
 };
 
-/// Of a message of elements of which a share is not zero, what it takes over the plain bytes; 1 where that saves less than
-/// 3 %.
+/// The size of a message over its plain bytes, where a share of its elements is not zero; 1 where that saves
+/// less than 3 %.
 double share_of_plain(double density);
 
 }  // namespace hemiola::simulation

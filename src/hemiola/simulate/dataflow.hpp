@@ -1,12 +1,13 @@
-// What each transfer of a schedule waits for in the slots it reads and writes, and nothing about networks.
+// The conditions that each transfer of a schedule waits for in the slots it reads and writes, and nothing
+// about networks.
 //
 // A slot is read and written in the order of the schedule's steps, in each step first read, then written:
 //   - a read may start when every write of an earlier step has landed;
 //   - a write may land when every write before it (in order of step, then src) has landed and every read of
 //   its own or
-//     an earlier step has left. Until then what arrived is kept aside, as an engine that stages it would.
-// Waiting at the landing and never at the sending end is what makes any schedule come to an end: each
-// condition refers to earlier steps, or to reads of the same one.
+// an earlier step has left. Until then the arrived value is kept aside, as an engine that stages it would.
+// Waiting at the landing and never at the sending end makes any schedule come to an end: each condition
+// refers to earlier steps, or to reads of the same one.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ class Dataflow {
     return wake_next_write(&slot);
   }
 
-  /// Asks for what landing_time and land will read; slots are touched in no order.
+  /// Fetches the memory that landing_time and land will read; slots are touched in no order.
   void prefetch_landing(TransferId t) const { __builtin_prefetch(&slots_[messages_[t].dst_slot]); }
 
   /// When t, all of which has arrived by `now`, lands; kNotYet if that is unknown, and leave or land will

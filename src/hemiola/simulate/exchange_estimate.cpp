@@ -13,7 +13,7 @@ namespace {
 /// Ranks whose ways are held at a time.
 constexpr int kAtOnce = 64;
 
-/// What all flows bring upon the links.
+/// The load of all flows on the links.
 class ExchangeLoad {
  public:
   ExchangeLoad(const simulation::Setting& setting, double bytes)

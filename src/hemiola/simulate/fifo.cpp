@@ -116,8 +116,8 @@ class FifoNetwork {
     release(t);
   }
 
-  /// One of the things that t waits for is there: the slot it reads, its port's turn (within a rank: its arrival), or what it carries, encoded. Where nothing else can
-  /// take the link, order does not matter.
+  /// One of t's conditions has come: the slot it reads, its port's turn (within a rank: its arrival), or its
+  /// content, encoded. Where nothing else can take the link, order does not matter.
   void release(TransferId t) {
     if (--waits_for_[t] > 0) return;
     if (!scenario_.is_within_rank(t) && link(scenario_.first_link(t)).is_contended)
@@ -134,8 +134,8 @@ class FifoNetwork {
     }
   }
 
-  /// Everything that can happen at `now` has; what became ready by it joins the queues of its links in the order of the
-  /// schedule.
+  /// Everything that can happen at `now` has; transfers that became ready by it join the queues of their
+  /// links in the order of the schedule.
   void settle_contention(Picoseconds now) {
     const auto in_order_of_schedule = [](const Event& a, const Event& b) { return a.subject < b.subject; };
     if (!std::is_sorted(contending_.begin(), contending_.end(), in_order_of_schedule))
@@ -193,7 +193,8 @@ class FifoNetwork {
     return end;
   }
 
-  /// What t's message takes the link beside its bytes: the first of its chunks that comes there pays for all.
+  /// The time of t's message on the link beside its bytes: the first of its chunks that comes there pays for
+  /// all.
   Picoseconds message_time(int index, TransferId t, std::uint32_t hop) {
     std::uint32_t& links_paid = links_paid_[messages_.of(t)];
     if (links_paid > hop) return 0;

@@ -90,7 +90,8 @@ class FluidNetwork {
     std::uint32_t what;     ///< one of the above, or the version of the flow whose end it is
   };
   static constexpr std::int32_t kWholePath = -1;
-  /// A transfer's bytes on their way, or what its message takes a link beside them, as so many bytes of that link.
+  /// A transfer's bytes on their way, or its message's time on a link beside them, as so many bytes of that
+  /// link.
   struct Flow {
     TransferId transfer = kNoTransfer;
     std::uint32_t version = 0;  ///< an end that was computed for another version is void
@@ -100,7 +101,7 @@ class FluidNetwork {
     Picoseconds start = 0;
     std::int32_t hop = kWholePath;  ///< the link of the path, where it is the message's
   };
-  /// What a message takes its links beside its bytes.
+  /// A message's time on its links beside its bytes.
   struct Payment {
     static constexpr std::uint32_t kNotBegun = ~std::uint32_t{0};
     std::uint32_t links_left = kNotBegun;
@@ -148,8 +149,8 @@ class FluidNetwork {
     release(t, now);
   }
 
-  /// One of the things that t waits for is there: the slot it reads, the turn of one of its two ports (within a rank: its
-  /// arrival), or what it carries, encoded.
+  /// One of t's conditions has come: the slot it reads, the turn of one of its two ports (within a rank: its
+  /// arrival), or its content, encoded.
   void release(TransferId t, Picoseconds now) {
     if (--waits_for_[t] > 0) return;
     if (scenario_.is_within_rank(t))
@@ -257,7 +258,7 @@ class FluidNetwork {
     });
   }
 
-  /// The last byte of t has left: what waited for its slot, or for its ports, may go on.
+  /// The last byte of t has left: transfers that waited for its slot, or for its ports, may go on.
   void leave(TransferId t, Picoseconds now) {
     push(now + scenario_.path_latency(t), t, kLand);
     dataflow_.prefetch_landing(t);
@@ -311,7 +312,7 @@ class FluidNetwork {
   Messages messages_;
   Coding coding_;
   std::vector<Payment> payments_;  ///< by the first transfer of a message; empty where messages are free
-  std::vector<TransferId> next_waiting_;  ///< per transfer: what waits for the same payment
+  std::vector<TransferId> next_waiting_;  ///< per transfer: those that wait for the same payment
   std::vector<std::uint8_t> waits_for_;
   EventQueue<Event> queue_;
   ProgressMeter meter_;

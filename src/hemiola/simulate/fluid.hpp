@@ -1,7 +1,7 @@
 // A network of fluids: concurrent flows share links max-min fairly, and a flow holds all links of its path at
-// once, as TCP and RDMA do through switches; what meets before a link at more than it carries waits there
-// (link_queues.hpp). The sending and the receiving port are both used in the order of steps: a flow starts when both
-// have its turn, which is what a receiver that grants does.
+// once, as TCP and RDMA do through switches. Flows that meet before a link at more than it carries wait there
+// (link_queues.hpp). The sending and the receiving port are both used in the order of steps: a flow starts
+// when both have its turn, as with a receiver that grants.
 #pragma once
 
 #include "hemiola/simulate/scenario.hpp"

@@ -1,5 +1,6 @@
-// Where one flow's end changes the rates of many, links are told of what changes together, and not of each flow: changes of
-// one moment are summed by link and latency, and all that comes equally late, to whatever link, is one event.
+// Where one flow's end changes the rates of many, links are told of changes that come together, and not of
+// each flow. Changes of one moment are summed by link and latency, and all that come equally late, to any
+// link, are one event.
 //
 // That takes tables of all paths, and pays only where many of the flows meet. So tables are made when as many flows as there
 // are paths have changed at moments at which more changed than there are links; and where joining saves little, it pauses.
@@ -15,7 +16,7 @@ namespace hemiola::simulation {
 
 class JoinedChanges {
  public:
-  /// Of what comes before the links of `queues`, which must outlive it.
+  /// Of flows before the links of `queues`, which must outlive it.
   JoinedChanges(const Scenario& scenario, LinkQueues* queues) : scenario_(scenario), queues_(*queues) {}
   JoinedChanges(const JoinedChanges&) = delete;  // the queues are another's
 
@@ -39,8 +40,8 @@ class JoinedChanges {
     added_ += first_inlet_[pair + 1] - first_inlet_[pair];
   }
 
-  /// Sends what was added: what comes to its link at once counts there, the rest as waves, of which push(time, wave) is
-  /// told.
+  /// Sends the added changes: those that come to their link at once count there, the rest as waves, of which
+  /// push(time, wave) is told.
   template <typename Push>
   void send(Picoseconds now, Push push) {
     set_off(now);
@@ -57,7 +58,7 @@ class JoinedChanges {
  private:
   static constexpr std::size_t kFewest = 32;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  /// The way into one link for all that comes to it equally late, and what sets off there now.
+  /// The way into one link for all changes that come to it equally late, and those that set off there now.
   struct Inlet {
     double rate = 0;
     int flows = 0;

@@ -8,7 +8,7 @@
 namespace hemiola::simulation {
 namespace {
 
-/// Of a link's capacity: what sums of rates may be wrong by, which is no inflow beyond it.
+/// Of a link's capacity: the error that sums of rates may have, which is no inflow beyond it.
 constexpr double kSameRate = 1e-12;
 
 }  // namespace

@@ -1,10 +1,12 @@
-// What queues before links in a network of fluids. Flows leave their sources at rates that share every link fairly; but
-// what left at one time reaches a link at different times where flows have different latencies before it, and so more
-// can meet there than the link carries. The rest waits, first come first served, and is late at its far end by as much.
+// The queues before links in a network of fluids. Flows leave their sources at rates that share every link
+// fairly. But bytes that left at one time reach a link at different times where flows have different
+// latencies before it, and so more can meet there than the link carries. The rest waits, first come first
+// served, and is late at its far end by as much.
 //
 // Before a link whose flows all have the same latency nothing ever queues, and before another never more than the link
-// carries in the difference between the longest and the shortest of these latencies. Each link is looked at by itself:
-// what has waited before one link comes to the next as if it had not, so a flow waits as long as its longest queue.
+// carries in the difference between the longest and the shortest of these latencies. Each link is looked at
+// by itself: bytes that have waited before one link come to the next as if they had not, so a flow waits as
+// long as its longest queue.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,7 @@ class LinkQueues {
     int link;
     int flows;          ///< 1: another flow, -1: one less, 0: the same ones
     double rate;        ///< by so many bytes per picosecond
-    TransferId ending;  ///< whose last byte this is, or kNoTransfer
+    TransferId ending;  ///< transfer with this last byte, or kNoTransfer
   };
 
   explicit LinkQueues(const Scenario& scenario);
@@ -30,8 +32,8 @@ class LinkQueues {
   /// Whether nothing can ever queue.
   bool empty() const { return queues_.empty(); }
 
-  /// Calls visit(link, later) for each link of t's path before which something can queue: what leaves the source now
-  /// counts there as much later. Links count from the time of those that reach them first.
+  /// Calls visit(link, later) for each link of t's path before which a queue can form: bytes that leave the
+  /// source now count there as much later. Links count from the time of those that reach them first.
   template <typename Visit>
   void visit(TransferId t, Visit visit) const {
     visit_pair(scenario_.schedule().link()[t], visit);

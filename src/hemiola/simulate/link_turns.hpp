@@ -1,5 +1,5 @@
-// About what a schedule takes in which nothing waits for what lands, such as an exchange without relays: links serve one
-// step after the other, whoever else waits.
+// About the time of a schedule in which nothing waits for a landing, such as an exchange without relays:
+// links serve one step after the other, even while others wait.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace hemiola::simulation {
 
-/// All ranks are there from the beginning. A flow begins when the ports at its ends are through with the steps before. A
-/// link then needs what all flows of the step bring upon it, behind what it had; a flow is over when all links on its way
-/// are through with the step, and lands a latency later.
+/// All ranks are there from the beginning. A flow begins when the ports at its ends are through with the
+/// steps before. A link then needs the time of all flows of the step, behind its earlier load; a flow is over
+/// when all links on its way are through with the step, and lands a latency later.
 class LinkTurns {
  public:
   LinkTurns(const Setting& setting, const Routes& routes);

@@ -14,9 +14,9 @@ class Noise {
 
   bool is_off() const { return deviation_ == 0; }
 
-  /// What the transfer's bytes are multiplied by: bell-shaped around 1, within 3 deviations. The sum of 12 uniform
-  /// numbers has deviation 1 and, unlike a Gaussian's logarithm and cosine, needs no library that rounds in its own
-  /// way.
+  /// The factor on the transfer's bytes: bell-shaped around 1, within 3 deviations. The sum of 12 uniform
+  /// numbers has deviation 1 and, unlike a Gaussian's logarithm and cosine, needs no library that rounds in
+  /// its own way.
   double factor(std::uint32_t transfer) const {
     Random random(Random(seed_).next() ^ (std::uint64_t{transfer} << 20));
     double sum = -6;

@@ -1,5 +1,5 @@
-// Counts what happens, so that an interrupt is heard, and landings: tells whoever watches, and makes sure that in the end
-// everything has landed.
+// Counts events, so that an interrupt is heard, and landings: reports to a watcher, and makes sure that in
+// the end everything has landed.
 #pragma once
 
 #include <cstdint>

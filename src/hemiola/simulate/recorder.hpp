@@ -1,4 +1,4 @@
-// Keeps what happened on each link and when each transfer landed, if someone wants to know.
+// Keeps the messages on each link and when each transfer landed, if someone wants to know.
 #pragma once
 
 #include <algorithm>

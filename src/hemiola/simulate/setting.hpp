@@ -1,4 +1,4 @@
-// Sizes and speeds of a simulation: what is known of each chunk, rank and link, whoever runs the transfers.
+// Sizes and speeds of a simulation: of each chunk, rank and link, for both networks.
 #pragma once
 
 #include <algorithm>
@@ -57,8 +57,8 @@ inline double within_limit(double picoseconds) {
   return picoseconds;
 }
 
-/// A time as whole picoseconds, rounded up: nothing ends before it can. What arithmetic may add to a whole number does not
-/// count.
+/// A time as whole picoseconds, rounded up: nothing ends before it can. Arithmetic's errors on a whole number
+/// do not count.
 inline Picoseconds rounded_up(double picoseconds) {
   constexpr double most_error = 1e-14, least_error = 1e-6;
   const double time = within_limit(picoseconds);

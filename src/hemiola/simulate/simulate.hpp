@@ -1,5 +1,5 @@
-// Runs a schedule's data dependencies over a topology, event by event. What a transfer waits for is in
-// docs/decisions/0002-simulation.md; how links are shared is in fluid.hpp and fifo.hpp.
+// Runs a schedule's data dependencies over a topology, event by event. docs/decisions/0002-simulation.md
+// lists a transfer's conditions; fluid.hpp and fifo.hpp explain how links are shared.
 #pragma once
 
 #include <cstdint>

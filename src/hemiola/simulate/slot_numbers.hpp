@@ -34,7 +34,7 @@ class SlotNumbers {
     if (number == kNoTransfer) number = count_++;
     return number;
   }
-  /// Asks for what `of` will read.
+  /// Fetches the memory that `of` will read.
   void prefetch(Rank rank, std::int32_t slot, Chunk chunk) const {
     if (!of_place_.empty()) __builtin_prefetch(&of_place_[place(rank, slot, chunk)]);
   }

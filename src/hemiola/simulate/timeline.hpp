@@ -1,4 +1,4 @@
-// What a simulation returns.
+// The result of a simulation.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Timeline {
 
   Picoseconds duration = 0;         ///< when the last rank is done
   std::vector<Picoseconds> finish;  ///< per rank: arrived, all it sends has left, all it receives has landed
-  std::vector<Picoseconds> link_busy;  ///< per link: time its full bandwidth would need for what it carried
+  std::vector<Picoseconds> link_busy;  ///< per link: time its full bandwidth would need for its bytes
 
   /// Only if asked for: by transfer, and along its path; and when each transfer landed, kNever if it was left out.
   std::vector<Span> spans;

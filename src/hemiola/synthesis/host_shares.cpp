@@ -25,8 +25,9 @@ class HostSharing {
   Schedule operator()() {
     const std::int64_t ranks = std::int64_t{hosts_} * per_host_;
     builder_.reserve((ranks - per_host_) * pieces_ * (ranks - 1));
-    // A piece is at the ranks of the root's host a step after it has left the root, at the one that hands it on after
-    // two, but there only once all pieces of that rank's share have come, so that no port waits for another.
+    // A piece is at the ranks of the root's host a step after it has left the root, and at the rank that
+    // hands it on after two. But it is there only once all pieces of that rank's share have come, so that no
+    // port waits for another.
     for (step_ = 0; step_ < step_count(); ++step_) {
       outward_ = is_reduce_ ? step_count() - 1 - step_ : step_;
       for (int host = 0; host < hosts_; ++host)

@@ -19,7 +19,7 @@ struct HostShares {
 /// Cost: O(1) per transfer, of which there are pieces * (ranks - ranks_per_host) * (ranks - 1), and O(ranks * hosts *
 /// pieces). Transfers are made in the schedule's own order, so that nothing is sorted.
 Schedule broadcast_through_hosts(const HostShares& shares);
-/// That backwards: what reverse() gives, without sorting it.
+/// That backwards: the result of reverse(), without sorting it.
 Schedule reduce_through_hosts(const HostShares& shares);
 
 }  // namespace hemiola::synthesis

@@ -33,8 +33,7 @@ void check_options(const Topology& topology, const Collective& collective, const
 std::int64_t chunk_bytes(const Collective& collective, std::int64_t buffer_bytes) {
   const std::int64_t chunks = collective.chunk_count();
   const std::int64_t all = exchange_size(collective, buffer_bytes);
-  return all / chunks +
-         (all % chunks != 0 ? 1 : 0);  // what rounded_up computes may be more than 64 bits hold
+  return all / chunks + (all % chunks != 0 ? 1 : 0);  // the result of rounded_up may exceed 64 bits
 }
 
 }  // namespace hemiola::synthesis

@@ -51,7 +51,7 @@ class RankSharing {
         if (src != dst && taker({src, dst}) != shares_.root) columns_.pairs.push_back({src, dst});
   }
 
-  /// What passes between two ranks while the root gives the others piece `given`, if it still does.
+  /// The transfers between two ranks while the root gives the others piece `given`, if it still does.
   void add(std::uint32_t link, int given) {
     const RankPair& pair = columns_.pairs[link];
     const bool is_from_root = giver(pair) == shares_.root;

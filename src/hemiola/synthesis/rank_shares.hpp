@@ -15,7 +15,7 @@ struct RankShares {
 /// Throws ArgumentError for fewer than two ranks, a root that is none, no pieces or no lag. Cost: O(1) per transfer, of
 /// which there are pieces * (ranks - 1)². Transfers are made in the schedule's own order, so that nothing is sorted.
 Schedule broadcast_through_all(const RankShares& shares);
-/// That backwards: what reverse() gives, without sorting it.
+/// That backwards: the result of reverse(), without sorting it.
 Schedule reduce_through_all(const RankShares& shares);
 
 }  // namespace hemiola::synthesis

@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kStreamReport = std::chrono::milliseconds(50);
 
-/// Writes what all channels carry tick by tick, each pair of ranks numbered as its channel.
+/// Writes the loads of all channels tick by tick, each pair of ranks numbered as its channel.
 class TickWriter {
  public:
   TickWriter(const Collective& collective, const Channels& channels, ByteSink* sink)

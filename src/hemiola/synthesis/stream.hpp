@@ -16,10 +16,11 @@ struct Streamed {
   bool streamed = false;             ///< false: it was made in memory first
 };
 
-/// Writes a schedule in its binary form. An all_gather, and whatever else brings every chunk to every rank without
-/// adding up, is streamed where all links are alike: memory is one bit per rank and chunk, and what neighbours have
-/// yet to pass on. All other schedules are made in memory. Of `options.trials` a streamed search makes one. Throws
-/// what synthesize() throws; the sink then holds no readable schedule.
+/// Writes a schedule in its binary form. Where all links are alike, an all_gather, and every other collective
+/// that brings every chunk to every rank without adding up, is streamed. Memory is one bit per rank and
+/// chunk, and the chunks that neighbours have yet to pass on. All other schedules are made in memory. Of
+/// `options.trials` a streamed search makes one. Throws the errors of synthesize(); the sink then holds no
+/// readable schedule.
 Streamed synthesize_into(const Topology& topology, const Collective& collective, const Options& options,
                          ByteSink* sink);
 

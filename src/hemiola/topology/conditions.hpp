@@ -1,4 +1,4 @@
-// What is asymmetric now: late ranks, slow ranks, sparse data.
+// Asymmetric conditions: late ranks, slow ranks, sparse data.
 #pragma once
 
 #include <map>

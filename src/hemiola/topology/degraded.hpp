@@ -18,9 +18,9 @@ Topology without_links(const Topology& topology, const std::vector<VertexPair>& 
 /// Without the links of these network cards, each NAME or HOST/NAME. Throws ArgumentError as find_nic does.
 Topology without_nics(const Topology& topology, const std::vector<std::string>& nics);
 
-/// Without these ranks and every link that touches them. What is left is renumbered in order: ranks, switches and
-/// hosts; switches stay even where nothing is connected to them any more. Throws ArgumentError for a rank that does
-/// not exist or when none would be left.
+/// Without these ranks and every link that touches them. The rest is renumbered in order: ranks, switches and
+/// hosts; switches stay even where nothing is connected to them any more. Throws ArgumentError for a rank
+/// that does not exist or when none would be left.
 Topology without_ranks(const Topology& topology, const std::vector<Rank>& ranks);
 
 struct Slowdown {
@@ -33,9 +33,10 @@ struct Slowdown {
 /// rank that does not exist or is named twice, and for none.
 Topology of_ranks(const Topology& topology, const std::vector<Rank>& ranks);
 
-/// With bandwidths divided by these factors (>= 1, finite). Between two slow ranks the slower one counts (as it does
-/// under Conditions), between two slow cards too; what a card and a link itself are slower by comes on top.
-/// Throws ArgumentError, naming the entry, for a bad factor, an unknown rank or card or a pair without a link.
+/// With bandwidths divided by these factors (>= 1, finite). Between two slow ranks the slower one counts (as
+/// it does under Conditions), between two slow cards too; the factors of a card and of a link itself come on
+/// top. Throws ArgumentError, naming the entry, for a bad factor, an unknown rank or card or a pair without a
+/// link.
 Topology degraded(const Topology& topology, const Slowdown& slowdown);
 
 /// With the bandwidths of links between hosts divided by these factors (>= 1, finite), one per host that is named,

@@ -9,7 +9,7 @@
 
 namespace hemiola {
 
-/// Switches that are linked to each other, whichever way, and the links by which ranks enter and leave them.
+/// Switches that are linked to each other in any way, and the links by which ranks enter and leave them.
 struct Fabric {
   std::vector<Link>
       links;  ///< parallel ones merged: bandwidths added, the largest latency and cost of a message

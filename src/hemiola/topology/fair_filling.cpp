@@ -89,8 +89,9 @@ void FairFilling::string_uses() {
   }
 }
 
-/// The link that gives its flows least decides for them; what they leave elsewhere is for the others. A link's share only
-/// grows while others are filled, so one that is out of date goes back into the heap.
+/// The link that gives its flows least decides for them; the bandwidth that they leave elsewhere is for the
+/// others. A link's share only grows while others are filled, so one that is out of date goes back into the
+/// heap.
 void FairFilling::fill_link_by_link() {
   string_uses();
   shares_.clear();

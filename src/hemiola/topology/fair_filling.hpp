@@ -30,7 +30,7 @@ class FairFilling {
     std::uint32_t next;  ///< of the same link
   };
   struct LinkState {
-    double spare = 0;        ///< what fixed flows leave
+    double spare = 0;        ///< bandwidth that fixed flows leave
     std::uint32_t open = 0;  ///< flows that are not fixed
     std::uint32_t first_use = 0;
     bool is_full = false;

@@ -33,7 +33,7 @@ const std::vector<FlowId>& FairRepair::flows_of(int l) {
   return flows;
 }
 
-/// What the flow would have if l had room for anything, as far as is known at this level.
+/// The flow's rate if l had room for anything, as far as is known at this level.
 double FairRepair::limit_elsewhere(const Flow& flow, int l) const {
   if (is_concerned(flow)) return flow.next_rate;
   return flow.full_link == l ? kNone : flow.rate;
@@ -47,8 +47,8 @@ void FairRepair::concern(FlowId f, double rate) {
   flow.next_rate = rate;
 }
 
-/// What a flow on l takes has changed. Where that leaves more to the others, it is soon enough to see how much when l's
-/// turn comes.
+/// A flow's rate on l has changed. Where that leaves more to the others, it is soon enough to see how much
+/// when l's turn comes.
 void FairRepair::note(int l, bool may_give_less) {
   if (link(l).repaired != number_) {
     link(l) = {.repaired = number_, .is_stale = true};
@@ -66,7 +66,7 @@ void FairRepair::push(int l, double due) {
   std::push_heap(dues_.begin(), dues_.end(), std::greater<>{});
 }
 
-/// What l was due for may have moved up meanwhile.
+/// The level that l was due at may have moved up meanwhile.
 void FairRepair::advance(int l) {
   LinkState& state = link(l);
   if (state.is_stale) work_out(l);
@@ -149,7 +149,7 @@ void FairRepair::fix(FlowId f, int l) {
     if (k != l) note(k, false);
 }
 
-/// The level is what l gave before, and l has room for more.
+/// The level is that of l's share before, and l has room for more.
 void FairRepair::pass(int l) {
   for (FlowId f : flows_of(l)) {
     const Flow& flow = shared_.flow(f);

@@ -1,14 +1,14 @@
 // Max-min fair rates after flows came and went, from those before: work grows with the flows on links where a rate
 // changes, not with all that are connected.
 //
-// Rates rise together, as in FairFilling, but only what differs from the time before is followed. A link is concerned once
-// a flow on it came, went, or got another rate; what is below that level stays as it was. Of a concerned link one of two
-// things comes next:
-// - it fills up: its flows that have no rate yet get the level, and where that is not what they had, their other links
-//   are concerned from this level on;
-// - the level passes what it gave before and it has room left: the flows that it held back are open again, and their
-//   other links concerned.
-// Levels come in order, so that a link fills up once, and a flow gets its rate once.
+// Rates rise together, as in FairFilling, but only differences from the time before are followed. A link is
+// concerned once a flow on it came, went, or got another rate; rates below that level stay the same. Of a
+// concerned link one of two things comes next:
+// - it fills up: its flows that have no rate yet get the level, and where that is not their old rate, their
+//   other links are concerned from this level on;
+// - the level passes its old share and it has room left: the flows that it held back are open again, and
+//   their other links concerned. Levels come in order, so that a link fills up once, and a flow gets its rate
+//   once.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class FairRepair {
   /// Returns false where that takes more than so many looks at flows: full links are then out of date.
   bool repair(std::span<const int> changed_links, std::span<const FlowId> added, std::int64_t looks);
 
-  /// Flows whose rates may have changed: `next_rate` is what they have now.
+  /// Flows whose rates may have changed: `next_rate` is their rate now.
   std::span<const FlowId> concerned() const { return concerned_; }
 
  private:
@@ -42,9 +42,8 @@ class FairRepair {
     bool is_stale = false;       ///< `share` and `before` are those of other limits than flows have now
     bool is_full = false;
     double due = kNone;
-    double share =
-        kNone;  ///< what the link can give all its flows, some of which take less; kNone: what they take
-    double before = kNone;  ///< what it gave those that it still holds back; kNone: no flow
+    double share = kNone;  ///< the bandwidth for all its flows, some of which take less; kNone: their own sum
+    double before = kNone;  ///< its share for those that it still holds back; kNone: no flow
   };
 
   LinkState& link(int l) { return links_[static_cast<std::size_t>(l)]; }

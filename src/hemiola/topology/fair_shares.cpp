@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kPerFlow = 64;
 /// Rates are mended where one flow in so many, or fewer, is on a link that has changed: else filling is faster.
 constexpr std::int64_t kFewestUsed = 4;
-/// Mending is given up after so many looks at each use of a link by a flow: a part of what filling takes.
+/// Mending is given up after so many looks at each use of a link by a flow: a part of the cost of filling.
 constexpr std::int64_t kLooksPerUse = 2;
 /// After mending was given up, filling is next for one settle, two, four, … but no more.
 constexpr int kLongestPause = 64;
@@ -99,7 +99,7 @@ bool FairShares::are_few_concerned() const {
   return uses * kFewestUsed <= use_count_;
 }
 
-/// Of what the links that have changed concern; false: that is much, or was so of late.
+/// Of the flows that the changed links concern; false: that is much, or was so of late.
 bool FairShares::repair() {
   if (pause_left_ > 0) {
     --pause_left_;

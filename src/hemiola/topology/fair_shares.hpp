@@ -1,5 +1,5 @@
 // Max-min fair rates of flows that share links: no flow can have more without taking it from one that has
-// less or as little. Rates are recomputed only where flows came or went, and for what they can affect.
+// less or as little. Rates are recomputed only where flows came or went, and for flows that they can affect.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,10 @@ class FairShares {
   /// Its number may be given out again after the next `settle`.
   void remove(FlowId flow);
 
-  /// The flows whose rates are no longer what they were, with the new ones. Valid until the next call.
-  /// Cost: the flows on links on which a rate changes, a few times each, and O(log l) per such link of l; where these are
-  /// most of the flows, that of FairFilling for those connected to a change through links shared with other flows.
+  /// The flows whose rates have changed, with the new ones. Valid until the next call. Cost: the flows on
+  /// links on which a rate changes, a few times each, and O(log l) per such link of l. Where these are most
+  /// of the flows, it is that of FairFilling for those connected to a change through links shared with other
+  /// flows.
   std::span<const Change> settle();
 
  private:

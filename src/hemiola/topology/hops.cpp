@@ -3,7 +3,7 @@
 namespace hemiola {
 namespace {
 
-/// Breadth first; `next` calls what it is given with every neighbour of a vertex.
+/// Breadth first; `next` calls its argument with every neighbour of a vertex.
 template <typename Next>
 std::vector<std::int32_t> hops(const Topology& topology, Vertex start, Next next) {
   std::vector<std::int32_t> far(static_cast<std::size_t>(topology.vertex_count()), -1);

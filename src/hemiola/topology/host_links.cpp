@@ -51,7 +51,8 @@ class SwitchGroups {
   std::vector<bool> seen_;
 };
 
-/// Per vertex, how much of what its host's ranks send to it goes on: less than 1 for a NIC that several share.
+/// Per vertex, the share of its host's ranks' bytes to it that goes on: less than 1 for a NIC that several
+/// share.
 std::vector<double> shares_that_go_on(const Topology& topology, const std::vector<double>& bandwidth) {
   constexpr int kSeveral = -2;
   const auto vertices = static_cast<std::size_t>(topology.vertex_count());

@@ -1,4 +1,4 @@
-// Ways side by side from one vertex to another, taken for one link: what large messages divide among themselves.
+// Paths side by side from one vertex to another, taken for one link; large messages are divided among them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Network cards by name: what a Topology accepts as one, copies of them where links or hosts get new numbers, and how
-// people's "mlx5_1" or "3/mlx5_1" is found.
+// Network cards by name: a Topology's checks of one, copies of them where links or hosts get new numbers, and
+// the search for people's "mlx5_1" or "3/mlx5_1".
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ std::vector<Nic> ordered_nics(std::vector<Nic> nics, int link_count, int host_co
 /// quotes, brackets and any of / , = : #.
 bool is_nic_name(std::string_view name);
 
-/// What is left of cards after links (and hosts) have got new numbers, -1 for what has gone. Hosts stay where
+/// The remaining cards after links (and hosts) have got new numbers, -1 for a missing one. Hosts stay where
 /// `host_number` is empty.
 std::vector<Nic> renumbered_nics(const std::vector<Nic>& nics, const std::vector<int>& link_number,
                                  const std::vector<int>& host_number = {});

@@ -1,4 +1,4 @@
-// What conditions do to links.
+// The effect of conditions on links.
 #pragma once
 
 #include <vector>

@@ -15,7 +15,7 @@ namespace {
 /// Small operations that looking at a link is worth: it may be far away in memory.
 constexpr std::int64_t kPerLink = 4;
 
-/// What is wrong with a link; empty where nothing is.
+/// A link's error; empty where there is none.
 std::string fault_of(const Link& link, int vertex_count) {
   const auto known = [&](Vertex v) { return v >= 0 && v < vertex_count; };
   if (!known(link.src) || !known(link.dst))
@@ -103,7 +103,7 @@ Topology::Topology(std::string name, int rank_count, int switch_count, std::vect
                           "), found " + std::to_string(node_of_rank_.size()));
     node_count_ = count_nodes(node_of_rank_);
     if (node_count_ == rank_count && std::is_sorted(node_of_rank_.begin(), node_of_rank_.end()))
-      node_of_rank_.clear();  // says what an empty list says, and must compare equal to it
+      node_of_rank_.clear();  // means the same as an empty list, and must compare equal to it
   }
   nics_ = ordered_nics(std::move(nics), link_count(), node_count_);
   vertex_names_ = checked_names(std::move(vertex_names), vertex_count());

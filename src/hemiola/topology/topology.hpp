@@ -44,13 +44,14 @@ class Topology {
   /// double of seconds.
   static constexpr Picoseconds kMaxLatency = 1000 * kSecond;
 
-  /// An exabyte per second; sums of bandwidths stay exact far below what 128 bits hold.
+  /// An exabyte per second; sums of bandwidths stay exact far below the limit of 128 bits.
   static constexpr double kMaxBandwidth_Bps = 1e18;
 
-  /// Checks every link (known vertices, no self-link, bandwidth above 0, latency and message 0 … kMaxLatency) and
-  /// throws ArgumentError that names the first bad one. `node_of_rank` is empty when every rank is a host of its
-  /// own, else it has hosts 0 … node_count-1 without gaps. Parallel links are allowed. `nics` are checked and put into
-  /// order by `ordered_nics` (nics.hpp), `vertex_names` by `checked_names` (vertex_names.hpp): none, or one per vertex.
+  /// Checks every link (known vertices, no self-link, bandwidth above 0, latency and message 0 … kMaxLatency)
+  /// and throws ArgumentError that names the first bad one. `node_of_rank` is empty when every rank is a host
+  /// of its own, else it has hosts 0 … node_count-1 without gaps. Parallel links are allowed. `nics` are
+  /// checked and put into order by `ordered_nics` (nics.hpp), `vertex_names` by `checked_names`
+  /// (vertex_names.hpp): none, or one per vertex.
   Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
            std::vector<int> node_of_rank = {}, std::vector<Nic> nics = {},
            std::vector<std::string> vertex_names = {});
@@ -72,7 +73,7 @@ class Topology {
   /// The network cards whose names are known, host by host; none where nobody gave them names.
   const std::vector<Nic>& nics() const { return nics_; }
 
-  /// What people call each vertex, such as GPU0 or 1/NVSwitch; empty where nobody gave names. See vertex_names.hpp.
+  /// Each vertex's name, such as GPU0 or 1/NVSwitch; empty where nobody gave names. See vertex_names.hpp.
   const std::vector<std::string>& vertex_names() const { return vertex_names_; }
 
   /// Indices of the links that leave (enter) a vertex, in the order of `links()`.

@@ -90,8 +90,8 @@ class PassedCards {
   std::map<VertexPair, std::vector<std::size_t>> cards_;  ///< places in nics_
 };
 
-/// A wire's latency is the sum along its path; its bandwidth the smallest equal share of a link on it, its cost of a
-/// message the largest that a link takes for one message on each of the wires that share it.
+/// A wire's latency is the sum along its path; its bandwidth is the smallest equal share of a link on it. Its
+/// cost of a message is the largest that a link takes for one message on each of the wires that share it.
 void append_links(const Fabric& fabric, const std::vector<Wire>& wires, std::vector<Link>* links,
                   PassedCards* cards) {
   std::vector<int> load(fabric.links.size(), 0);

@@ -1,4 +1,4 @@
-// What people call the vertices of a topology: a GPU, a NIC, a switch; HOST/NAME where there are several hosts.
+// The names of a topology's vertices: a GPU, a NIC, a switch; HOST/NAME where there are several hosts.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace hemiola {
 /// HOST/NAME with the host's number, and no two are the same. Throws ArgumentError that says which is not.
 std::vector<std::string> checked_names(std::vector<std::string> names, int vertex_count);
 
-/// The names with other numbers of hosts; what was on a host that has gone (-1) has none.
+/// The names with other numbers of hosts; a vertex of a host that has gone (-1) has none.
 std::vector<std::string> names_with_hosts(std::vector<std::string> names,
                                           const std::vector<int>& host_number);
 

@@ -1,4 +1,4 @@
-// A network as lists of sends see it: the ways between ranks, and what a chunk takes each link of a way.
+// A network as lists of sends see it: the ways between ranks, and a chunk's time on each link of a way.
 #pragma once
 
 #include <algorithm>

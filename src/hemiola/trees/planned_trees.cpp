@@ -21,7 +21,8 @@ PlannedTrees::PlannedTrees(const Network& network, const Trees& trees) {
   }
 }
 
-/// A send waits for what came to its source by then; what comes later belongs to the next arrivals there.
+/// A send waits for the chunks that have come to its source by then; later ones belong to the next arrivals
+/// there.
 void PlannedTrees::add(const Network& network, const Tree& tree) {
   const auto first = static_cast<std::uint32_t>(edges_.size());
   const auto first_arrivals = static_cast<std::uint32_t>(arrivals_.size());

@@ -1,4 +1,5 @@
-// Trees as their schedule needs them: who waits for whom, and how long each send's way is. Chunks of one tree share this.
+// Trees as their schedule needs them: which ranks wait for which, and how long each send's way is. Chunks of
+// one tree share this.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace hemiola::trees {
 
-/// What a chunk of that size takes a hop.
+/// The time of a chunk of that size on a hop.
 inline Hop sized(const Hop& hop, double size) {
   if (size == 1) return hop;
   const auto busy = static_cast<Picoseconds>(static_cast<double>(hop.busy) * size + 0.5);
@@ -30,7 +31,7 @@ class PlannedTrees {
     std::uint32_t next_sibling = kNone;
     Picoseconds way = 0;  ///< from its start to the last leaf, at most kLongest
   };
-  /// What comes to one rank before it sends a chunk on. Arrivals that are complete count as one of `then`.
+  /// The arrivals at one rank before it sends a chunk on. Arrivals that are complete count as one of `then`.
   struct Arrivals {
     std::uint32_t first_next = kNone;  ///< the edges that they enable together, as a list
     std::uint32_t count = 0;

@@ -1,4 +1,4 @@
-// What was decided, in the order in which sends start: which chunk crosses which channel in which step.
+// The decisions in the order in which sends start: which chunk crosses which channel in which step.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Judges the transfers of one chunk. Chunks do not affect each other, so a whole schedule is judged chunk by
-// chunk with the state of a single one: what each of its slots holds, of the buffer and of scratch.
+// chunk with the state of a single one: the content of each of its slots, of the buffer and of scratch.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,7 @@ namespace hemiola {
 
 class ChunkJudge {
  public:
-  /// `collective` and `report` must outlive the judge. `step_count` is where violations of the end are
-  /// placed.
+  /// `collective` and `report` must outlive the judge. `step_count` is the step of violations of the end.
   /// Ranks have `scratch_count` slots beside the buffer's.
   ChunkJudge(const Collective& collective, int scratch_count, int step_count, bool report_redundant,
              Report* report);
@@ -70,9 +69,9 @@ class ChunkJudge {
   Sums sums_;
   Chunk chunk_{0};
   std::span<const ChunkTransfer> transfers_;
-  std::vector<Sums::Id> read_;                      ///< what the transfers of the current step read
+  std::vector<Sums::Id> read_;                      ///< slots that the transfers of the current step read
   std::vector<Sums::Id> results_;                   ///< distinct results of the current chunk
-  std::vector<std::pair<Sums::Id, Rank>> holders_;  ///< and who holds them, sorted
+  std::vector<std::pair<Sums::Id, Rank>> holders_;  ///< and their holders, sorted
 };
 
 }  // namespace hemiola

@@ -35,7 +35,7 @@ class Sums {
     return rank_count_ + static_cast<Id>(additions_.size()) - 1;
   }
 
-  /// What is wrong with one result.
+  /// The flaw of one result.
   struct Flaw {
     std::vector<Rank> missing;    ///< contributors the result lacks
     std::vector<Rank> twice;      ///< contributors it counts more than once
@@ -43,7 +43,7 @@ class Sums {
   };
 
   /// Whether each of up to 64 results holds every contributor exactly once: bit i of the answer is set when
-  /// result i does not. Keeps what flaw_of needs until the next call.
+  /// result i does not. Keeps the data that flaw_of needs until the next call.
   std::uint64_t faulty(std::span<const Id> results, std::span<const Rank> contributors);
   /// Details for result `lane` of the last call of `faulty`.
   Flaw flaw_of(int lane, std::span<const Rank> contributors) const;

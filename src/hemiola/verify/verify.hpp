@@ -16,11 +16,11 @@ namespace hemiola {
 struct VerifyOptions {
   /// Only the first so many violations, in the order (step, chunk, rank, rule), are returned.
   int max_violations = 100;
-  /// Also report copies that bring what the slot already holds: wasteful, not wrong.
+  /// Also report copies of a value that the slot already holds: wasteful, not wrong.
   bool report_redundant = false;
-  /// What the schedule is to keep besides its collective's promise.
+  /// The schedule's promises besides its collective's.
   Limits limits;
-  /// Transfers are sorted by chunk in as many passes as keep what is sorted below this size.
+  /// Transfers are sorted by chunk in as many passes as keep the sorted part below this size.
   std::int64_t memory_bytes = std::int64_t{1} << 30;
   /// How many threads judge; 0: as many as the machine has and the schedule keeps busy, at most 4.
   int threads = 0;
@@ -29,12 +29,12 @@ struct VerifyOptions {
   std::function<void(std::int64_t, std::int64_t)> progress;
 };
 
-/// Returns what is wrong with a schedule; empty when it keeps its collective's promise.
+/// Returns a schedule's violations; empty when it keeps its collective's promise.
 ///
-/// Exact and deterministic, whatever the number of threads. Time O(transfers), times ceil(r / 64) for the
-/// chunks of a reducing collective whose r wanted results are different sums (copies of one sum count once).
-/// Memory: O(rank_count) and the largest chunk's transfers, but at most `memory_bytes` where a single chunk
-/// fits in it. Throws ArgumentError for max_violations < 1 or threads < 0.
+/// Exact and deterministic, for any number of threads. Time O(transfers), times ceil(r / 64) for the chunks
+/// of a reducing collective whose r wanted results are different sums (copies of one sum count once). Memory:
+/// O(rank_count) and the largest chunk's transfers, but at most `memory_bytes` where a single chunk fits in
+/// it. Throws ArgumentError for max_violations < 1 or threads < 0.
 std::vector<Violation> verify(const Schedule& schedule, const VerifyOptions& options = {});
 std::vector<Violation> verify(const TransferSource& source, const VerifyOptions& options = {});
 

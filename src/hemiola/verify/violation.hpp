@@ -1,5 +1,5 @@
-// What the judge says: which rule a schedule breaks, where, and one sentence about it; and the bounded list
-// of the first such sentences.
+// The judge's finding: the rule that a schedule breaks, where, and one sentence about it; and the bounded
+// list of the first such sentences.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ enum class Rule : std::uint8_t {
 
 std::string_view name_of(Rule rule);
 
-/// `step` is the step of the offending transfer, or the schedule's step count for what is wrong in the end.
+/// `step` is the step of the offending transfer, or the schedule's step count for a violation of the end.
 struct Violation {
   Rule rule;
   Step step;
@@ -62,7 +62,7 @@ class Report {
 
   /// Whether a violation at this place would be kept; ask before composing a message.
   bool admits(Rule rule, Step step, Rank rank, Chunk chunk) const;
-  /// Whether nothing more would be kept of what is wrong with this chunk in this step or later.
+  /// Whether no more violations of this chunk in this step or later would be kept.
   bool is_full_before(Step step, Chunk chunk) const;
   void add(Violation violation);
   void merge(const Report& other);

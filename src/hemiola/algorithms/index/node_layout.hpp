@@ -1,4 +1,5 @@
-// Arithmetic on ranks that live on nodes, and nodes that stand in groups: who is where, and who is so far ahead or behind.
+// Arithmetic on ranks that live on nodes, and nodes that stand in groups: their places, and their neighbours
+// so far ahead or behind.
 #pragma once
 
 #include <vector>

@@ -39,8 +39,8 @@ std::vector<std::int64_t> ownership_weights(const std::vector<double>& factors) 
   std::vector<double> slowdown(factors);
   for (double& l : slowdown) l /= fastest;
   constexpr std::int64_t kScale = std::int64_t{1} << 40;
-  // A factor l = a/b spares (2 - l)/l = (2b - a)/a of what a healthy port does; common denominator: lcm of
-  // the a.
+  // A factor l = a/b spares (2 - l)/l = (2b - a)/a of a healthy port's load; common denominator: lcm of the
+  // a.
   std::int64_t common = 1;
   for (double l : slowdown) {
     if (l >= 2) continue;

@@ -13,14 +13,14 @@ namespace hemiola::algorithms {
 /// integers in exact proportion where the factors are fractions with small terms (to 2^-40 otherwise).
 std::vector<std::int64_t> ownership_weights(const std::vector<double>& factors);
 
-/// What a weighted exchange costs per segment.
+/// The cost of a weighted exchange per segment.
 struct ExchangeLoad {
   double time;  ///< of the busiest port, over that of the buffer through a port of factor 1
   int owners;   ///< how many participants own a section
 };
 
-/// A port of factor l owns a share w in proportion to max(0, 2/l - 1). It carries what it sends away of its own part,
-/// 1 - w, and what it hands out, (n - 1)·w; the slowest port sets the pace.
+/// A port of factor l owns a share w in proportion to max(0, 2/l - 1). It carries its sends of its own part,
+/// 1 - w, and those of its results, (n - 1)·w; the slowest port sets the pace.
 ExchangeLoad exchange_load(const std::vector<double>& factors);
 
 /// The sum of max(0, (2 - l) / l) over the factors, relative to the smallest: how many healthy ports' worth the ports
@@ -30,7 +30,7 @@ double spare_ports(const std::vector<double>& factors);
 /// One factor per participant from a mapping that names some; throws ArgumentError, naming `what`, for others.
 std::vector<double> factors_of(const std::string& what, const std::map<int, double>& slow, int count);
 
-/// Who owns a section of each segment, in rank order; a participant of weight 0 owns none.
+/// The owners of the sections of each segment, in rank order; a participant of weight 0 owns none.
 struct Sections {
   std::vector<Rank> owners;
   std::vector<std::int64_t> weight;  ///< per owner

@@ -1,4 +1,4 @@
-// What the early ranks do while they wait for a late one: a reduce-scatter among themselves, before any finish.
+// The early ranks' work while they wait for a late one: a reduce-scatter among themselves, before any finish.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ void add_ring_reduce(ScheduleBuilder* builder, const std::vector<Rank>& ring, st
 void add_ring_reduce(ScheduleBuilder* builder, const FinishInJob& finish, Chunk chunk, Rank end,
                      int first_step);
 
-/// The reduce-scatter of all early ranks, then the finish. Where it has fewer chunks than there are early ranks, each
-/// chunk is reduced in pieces by different ranks, all of which then hand theirs to its owner: so the reduce-scatter is
-/// the balanced one of all early ranks, and one more step gathers.
+/// The reduce-scatter of all early ranks, then the finish. Where it has fewer chunks than there are early
+/// ranks, each chunk is reduced in pieces by different ranks, all of which then hand theirs to its owner. So
+/// the reduce-scatter is the balanced one of all early ranks, and one more step gathers.
 Schedule reduce_then_finish(const FinishTable& table, Rank late_rank);
 
 /// The late rank of a task that has exactly one; nothing where there are fewer than 3 ranks, too.

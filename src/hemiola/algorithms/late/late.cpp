@@ -35,7 +35,8 @@ std::vector<Variant> variants(const Task& task) {
   if (!one_late_rank(task)) return {};
   std::set<int> counts = good_finish_chunks(n, task.nbytes, task.port);
   counts.insert(n - 1);
-  // Where latencies overlap with what follows, as in simulated networks, more chunks are better than by the formula.
+  // Where latencies overlap with the next rounds, as in simulated networks, more chunks are better than by
+  // the formula.
   const int turns = best_finish_chunks(n, task.nbytes, task.port) / (n - 1) + 1;
   for (int times : {1, 2})
     if (turns * times * (n - 1) <= kMostFinishChunks) counts.insert(turns * times * (n - 1));
@@ -61,7 +62,7 @@ rank_count : int >= 3, odd counts too.
 late_rank : int, 0 … rank_count-1.
 chunk_count : int >= 1; None for the best count where the next three are given, else for one chunk per early rank.
 nbytes : int >= 0, bytes of the buffer.
-latency_s : float > 0, of a message.
+latency_s : float > 0, seconds of a message.
 bandwidth : float > 0, bytes per second of a port.
 
 Returns

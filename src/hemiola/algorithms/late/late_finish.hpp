@@ -1,5 +1,5 @@
 // How n-1 ranks that have already reduced their parts and one late rank finish an all-reduce in the fewest
-// rounds: the late rank sends its raw chunks, one a round, and the finished chunks double behind it like a
+// rounds. The late rank sends its raw chunks, one a round, and the finished chunks double behind it like a
 // pipelined broadcast.
 #pragma once
 

@@ -21,7 +21,7 @@ struct RoleMove {
   bool reduce;
 };
 
-/// What happens between roles in each round, and which roles hold the same chunks before it (equal keys).
+/// The messages between roles in each round, and the roles that hold the same chunks before it (equal keys).
 struct RolePlay {
   std::vector<std::vector<RoleMove>> rounds;
   std::vector<std::vector<std::uint64_t>> key;  // [round][role]
@@ -64,7 +64,7 @@ RolePlay play_roles(const Circulant& circulant, int chunk_count) {
   return play;
 }
 
-/// role_[rank][round] for the early ranks: who plays what when.
+/// role_[rank][round] for the early ranks: each one's role at each time.
 class Casting {
  public:
   Casting(const Circulant& circulant, const RolePlay& play) : circulant_(circulant), play_(play) {

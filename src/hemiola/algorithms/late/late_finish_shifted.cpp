@@ -115,7 +115,8 @@ FinishTable shifted_exchange_finish(int rank_count, int chunk_count) {
 FinishTable shifted_delay_finish(int chunk_count) {
   // Rank u is at local time x = (u - round) mod 4 and receives the chunk of age kDelay[x]; its own enters at
   // x = 0. A chunk is passed on by its owner (to the late rank at age 1, to one rank at age 2, to one at age
-  // 3) and by the second holder at age 3, and never by two at once: each rank has one active chunk at a time.
+  // 3) and by the second holder at age 3. Two ranks never pass it on at once: each rank has one active chunk
+  // at a time.
   constexpr int kEarly = 4;
   constexpr std::array<int, kEarly> kDelay{0, 2, 3, 3};
   const Rank late{kEarly};

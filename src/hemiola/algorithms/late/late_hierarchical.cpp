@@ -58,14 +58,14 @@ class LateNodes {
   int reduced_chunks() const { return parts_.reduced * per_segment_; }
   int plain_segments() const { return parts_.segments - parts_.reduced; }
 
-  /// The number in the schedule of what is `piece` among the reduced chunks of a place: segments are whole.
+  /// The schedule's number of the chunk `piece` among the reduced chunks of a place: segments are whole.
   Chunk chunk(int place, int piece) const {
     return Chunk{(piece / per_segment_ * places_ + place) * per_segment_ + piece % per_segment_};
   }
   Chunk plain_chunk(int place, int piece) const {
     return Chunk{places_ * reduced_chunks() + place * nodes_ + piece};
   }
-  /// Who holds what the early ranks of the late node know of the chunks of a place.
+  /// The rank that holds the early ranks' sum, on the late node, of the chunks of a place.
   Rank stand_in(int place) const {
     const Rank rank = layout_.rank(late_node_, place);
     return rank == late_ ? layout_.rank(late_node_, (place + 1) % places_) : rank;
@@ -152,7 +152,7 @@ class LateNodes {
       }
   }
 
-  /// Adds to `to`'s what the other early ranks of its node have.
+  /// Adds the parts of the other early ranks of its node to `to`'s.
   void gather_inside(ScheduleBuilder* builder, Step step, int node, Rank to, Chunk chunk) const {
     for (int local = 0; local < places_; ++local)
       if (const Rank from = layout_.rank(node, local); from != to && from != late_)

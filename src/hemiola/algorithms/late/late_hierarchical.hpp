@@ -1,4 +1,4 @@
-// All-reduce with one late rank on hosts of several ranks each, which share what joins the hosts.
+// All-reduce with one late rank on hosts of several ranks each, which share the links between hosts.
 #pragma once
 
 #include <vector>

@@ -14,7 +14,8 @@
 namespace hemiola::algorithms {
 namespace {
 
-/// Segments that the early ranks reduce one after another, at most: one of so many is what a late rank may wait for.
+/// Segments that the early ranks reduce one after another, at most: a late rank may have to wait for one of
+/// so many.
 constexpr int kMostSegments = 8;
 /// How near to the best time is good enough.
 constexpr double kNear = 1.02;
@@ -133,7 +134,8 @@ LateCut late_cut(int rank_count, std::int64_t nbytes, PortSpeed port) {
   const int early = std::max(rank_count - 1, 1);
   const double serial_s = static_cast<double>(nbytes) / port.bandwidth_Bps;
   const int extra = std::max(doubling_rounds(std::max(rank_count, 2)) - 1, 1);
-  // What that share of the buffer takes, which the early ranks have reduced, in so many chunks per owner of the whole.
+  // The time of that share of the buffer, which the early ranks have reduced, in so many chunks per owner of
+  // the whole.
   const auto finish_s = [&](int owned, double share) {
     const double chunks = owned * early;
     return (chunks * share + extra) * (port.latency_s + serial_s / chunks);

@@ -24,11 +24,11 @@ std::vector<Chunk> segmented_order(const FinishTable& table, int chunks_per_owne
 void check_segments(const char* algorithm, const LateSegments& parts);
 
 /// The reduced segments get the short finish together, all others a plain ring all-reduce of all ranks: with no segment
-/// reduced this is the ring, with all of them the one that waits. The reduce-scatter of segment k takes the same steps,
-/// (n - 2)·k on, whatever `reduced` is, so it can run before that is known. Throws ArgumentError.
+/// reduced this is the ring, with all of them the one that waits. The reduce-scatter of segment k takes the
+/// same steps, (n - 2)·k on, for any `reduced`, so it can run before that is known. Throws ArgumentError.
 Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSegments& parts);
 
-/// A cut for a rank that comes at a time that nobody knows before, and what it is predicted to take.
+/// A cut for a rank that comes at an unknown time, and its predicted duration.
 struct LateCut {
   int segments = 1;
   int chunks_per_owner = 1;
@@ -36,9 +36,10 @@ struct LateCut {
   std::vector<double> finish_s;  ///< after 1 … segments of them: their finish and the ring for the others
 };
 
-/// The minimum over the finish's chunks is flat: among the counts within 2 % of it, as many segments are taken as there
-/// may be, at most 8, since a rank that comes in the middle of one waits for its end, and no more chunks in each than
-/// needed, since a message has costs that the formula does not know. rank_count >= 1, nbytes >= 0, bandwidth > 0.
+/// The minimum over the finish's chunks is flat. Among the counts within 2 % of it, as many segments are
+/// taken as there may be, at most 8, since a rank that comes in the middle of one waits for its end. Each has
+/// no more chunks than needed, since a message has costs that the formula does not know. rank_count >= 1,
+/// nbytes >= 0, bandwidth > 0.
 LateCut late_cut(int rank_count, std::int64_t nbytes, PortSpeed port);
 
 std::vector<Algorithm> late_segmented_algorithms();

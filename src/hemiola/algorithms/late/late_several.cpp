@@ -29,7 +29,7 @@ void check(const std::string& algorithm, int rank_count, const std::vector<Rank>
     throw ArgumentError(where + "expected chunk_count in 1 … 2^20, found " + std::to_string(chunk_count));
 }
 
-/// Who holds each chunk of the finish, reduced over all ranks that are here so far.
+/// The holder of each chunk of the finish, reduced over all ranks that are here so far.
 class Holders {
  public:
   Holders(const FinishInJob& finish, std::vector<Rank> in_time)

@@ -90,8 +90,8 @@ class MatchingRounds {
   }
 
   /// Lines 14-15: the oldest chunk that the rank lacks and that will have expired when it meets the late rank
-  /// (chunk <= rank - log n, which the print omits), from some unmatched holder outside the window (the print
-  /// asks it of all holders). The rank sends its own active chunk; the print swaps the two names.
+  /// (chunk <= rank - log n, which the print omits). It comes from some unmatched holder outside the window
+  /// (the print asks it of all holders). The rank sends its own active chunk; the print swaps the two names.
   void pick_in_window(int rank, int window_end) {
     const bool has_oldest = active_of(rank) == round_ - log_n_;
     int partner = -1;

@@ -1,16 +1,17 @@
-// Three nodes of two ranks; chunks are named by node and place. What node 2 gets and hands on in an all-gather, one slice:
+// Three nodes of two ranks; chunks are named by node and place. Node 2's receives and sends in an all-gather,
+// one slice:
 //
 //   step 0   from node 1: 1a 1b   to ranks a and b                     a tells b 2a, b tells a 2b
 //   step 1   from node 0: 0a 0b   (two nodes up; only what is new)     a tells b 1a, b tells a 1b
 //   step 2                                                             a tells b 0a, b tells a 0b
 //
-// In round k a node sends to the node 2^k ahead what it has of the 2^k nodes behind it, itself included: any number of
-// nodes is whole after ⌈log2⌉ rounds. Every local rank carries the chunks of its own place, so that all NICs are busy and
-// every byte lands where it belongs. Slices of a round follow each other, and the next round begins with the first slice:
-// its latency hides behind the others.
+// In round k a node sends to the node 2^k ahead its chunks of the 2^k nodes behind it, itself included: any
+// number of nodes is whole after ⌈log2⌉ rounds. Every local rank carries the chunks of its own place, so that
+// all NICs are busy and every byte lands where it belongs. Slices of a round follow each other, and the next
+// round begins with the first slice: its latency hides behind the others.
 //
-// With groups of nodes the same happens between groups first, and what has come from there is passed on round by round
-// inside the group, as it comes: far links carry every byte once, while near ones are never idle.
+// With groups of nodes the same happens between groups first, and the chunks from there are passed on round
+// by round inside the group, as they come. Far links carry every byte once, while near ones are never idle.
 #include "hemiola/algorithms/levels/hierarchical.hpp"
 
 #include <algorithm>
@@ -115,7 +116,7 @@ class Gather {
     });
   }
 
-  /// What has reached a node in a round goes to all its other ranks, one step behind.
+  /// Chunks that have reached a node in a round go to all its other ranks, one step behind.
   template <typename Visit>
   void inside_node(const LevelRound& round, int slice, int node, Visit visit) const {
     for_each_sent(round, layout_.behind(node, round.ahead), [&](int owner, int local) {
@@ -157,11 +158,11 @@ bool comes_before(const Transfer& a, const Transfer& b) {
          std::tie(b.step, b.src, b.dst, b.chunk, b.reduce);
 }
 
-/// Slices that are worth trying; more of them are smaller than what a message costs anyway.
+/// Slices that are worth trying; more of them are smaller than the cost of a message anyway.
 constexpr int kSliceCounts[] = {1, 2, 4, 8, 16, 32};
 constexpr std::int64_t kLeastSliceBytes = 4096;  ///< that a rank carries, of all nodes together
 
-/// Whether one rank stands for all, and chunks are of one size but for what rounding takes.
+/// Whether one rank stands for all, and chunks are of one size but for rounding.
 bool is_exact(const Task& task, const NodeNetwork& network, int slices) {
   const std::int64_t chunks = std::int64_t{task.rank_count} * slices;
   const bool are_alike = task.nbytes % chunks == 0 || task.nbytes / chunks >= kLeastSliceBytes;
@@ -268,8 +269,9 @@ Algorithm row(CollectiveKind kind, std::string_view name, std::string_view idea,
 }  // namespace
 
 std::vector<LevelRound> level_rounds(int group_count, int nodes_per_group, int slices) {
-  // With groups, what has come from afar is passed on two steps behind, and in the next round two steps later again: the
-  // latency hides behind the slice between. Without groups a round begins once all slices have had the one before.
+  // With groups, chunks from afar are passed on two steps behind, and in the next round two steps later
+  // again: the latency hides behind the slice between. Without groups a round begins once all slices have had
+  // the one before.
   const int behind = std::min(slices, 2), stride = group_count == 1 ? slices : behind;
   std::vector<LevelRound> rounds;
   for (int far = 0; far <= doubling_rounds(group_count); ++far) {

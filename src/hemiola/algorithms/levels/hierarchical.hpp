@@ -1,5 +1,6 @@
-// Collectives on nodes with several ranks each, and on groups of such nodes: logarithmically many rounds between nodes, on
-// all NICs at once, pipelined in slices, while what has arrived is handed on inside the nodes.
+// Collectives on nodes with several ranks each, and on groups of such nodes. Between nodes they take
+// logarithmically many rounds, on all NICs at once, pipelined in slices, while chunks that have arrived are
+// handed on inside the nodes.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,8 @@
 
 namespace hemiola::algorithms {
 
-/// Messages of one round: every node sends what it has of some nodes behind it to the node that is so far ahead.
+/// Messages of one round: every node sends its chunks of some nodes behind it to the node that is so far
+/// ahead.
 struct LevelRound {
   NodeOffset ahead;
   int first_group, end_group;  ///< of the nodes that are first_group … end_group - 1 groups behind,

@@ -19,7 +19,7 @@ struct Mirror {
   bool reduces() const { return kind != CollectiveKind::all_gather; }
   bool gathers() const { return kind != CollectiveKind::reduce_scatter; }
 
-  /// What becomes of a transfer of the all-gather, where it runs backwards and where it runs as it is.
+  /// The image of a transfer of the all-gather, where it runs backwards and where it runs as it is.
   Transfer backwards(const Transfer& copy) const {
     return {Step{gather_steps - 1 - copy.step}, copy.dst, copy.src, copy.chunk, true};
   }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxNics = 4096;
 
-/// All ranks, node by node, each node's from where the ring enters it.
+/// All ranks, node by node, each node's from the ring's entry on.
 std::vector<Rank> order_of(const NodeLayout& layout, int ring, int nics) {
   std::vector<Rank> order;
   for (int node = 0; node < layout.node_count(); ++node) {
@@ -27,8 +27,8 @@ std::vector<Rank> order_of(const NodeLayout& layout, int ring, int nics) {
   return order;
 }
 
-/// The formula of a ring on a network of nodes: what takes longer, its hops one after the other, what a NIC carries, or
-/// what a rank's port inside its node does.
+/// The formula of a ring on a network of nodes. The longest of three counts: its hops one after the other, a
+/// NIC's time, or the time of a rank's port inside its node.
 double gather_seconds(const NodeNetwork& network, double nbytes, int rank_count) {
   const double n = rank_count, nodes = network.node_count, per_node = network.ranks_per_node;
   const double nics = network.nic_count, chunk = nbytes / (n * nics);

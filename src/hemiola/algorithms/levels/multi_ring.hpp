@@ -1,5 +1,5 @@
-// Several rings through all ranks at once, each of which leaves and enters nodes through a NIC of its own: what NCCL and
-// RCCL call channels.
+// Several rings through all ranks at once, each of which leaves and enters nodes through a NIC of its own;
+// NCCL and RCCL call them channels.
 #pragma once
 
 #include <vector>

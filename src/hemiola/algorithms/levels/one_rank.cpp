@@ -69,9 +69,9 @@ bool takes_for_ever(const std::vector<SentChunk>& chunks, double bytes, double m
   return !std::isfinite(most_s * static_cast<double>(chunks.size()) * std::max(bytes, 1.0));
 }
 
-/// Sends the chunks of a step, all of `bytes`, through a port that comes to it at `open`; returns when it is done. They
-/// share the port evenly, but for what far ones leave to others because the links between groups carry no more. Before
-/// them, once the first is ready, the port is taken for `messages_s`.
+/// Sends the chunks of a step, all of `bytes`, through a port that comes to it at `open`; returns when it is
+/// done. They share the port evenly, but for the share that far ones leave to others because the links
+/// between groups carry no more. Before them, once the first is ready, the port is taken for `messages_s`.
 double send(const std::vector<SentChunk>& chunks, double bytes, double open, const Way& port,
             double far_s_per_byte, double messages_s) {
   Stream near(bytes), far(bytes);
@@ -109,7 +109,8 @@ double send(const std::vector<SentChunk>& chunks, double bytes, double open, con
   return now;
 }
 
-/// When one rank has what it carries: per slice, one entry for each node, by how far that is behind it.
+/// When one rank has each chunk that it carries: per slice, one entry for each node, by how far that is
+/// behind it.
 class OneRank {
  public:
   OneRank(const NodeNetwork& network, std::int64_t nbytes, int slices)
@@ -142,7 +143,8 @@ class OneRank {
     }
   }
 
-  /// The reduce-scatter: the all-gather backwards, in which what a neighbour inside has to add is there from the start.
+  /// The reduce-scatter: the all-gather backwards, in which the parts that a neighbour inside has to add are
+  /// there from the start.
   void scatter() {
     for (int step = step_count_ - 1; step >= 0; --step) {
       add_inside(step);
@@ -178,7 +180,7 @@ class OneRank {
     return round.ahead.groups > 0 ? network_.far.latency_s : network_.near.latency_s;
   }
 
-  /// What the messages of a step take beside their bytes: each round has one.
+  /// The time of a step's messages beside their bytes: each round has one.
   double messages_s(int step) const {
     double sum = 0;
     for_each_in(step, [&](const LevelRound& round, int) {
@@ -226,7 +228,7 @@ class OneRank {
     });
   }
 
-  /// Neighbours inside add to what leaves in a step, which is what arrived in it forwards.
+  /// Neighbours inside add to the chunks that leave in a step, which arrived in it forwards.
   void add_inside(int step) {
     if (!hands_on()) return;
     int count = 0;
@@ -249,7 +251,7 @@ class OneRank {
     return inner_free_ + network_.inside.latency_s;
   }
 
-  /// What is ready at these times goes to every neighbour inside.
+  /// Chunks that are ready at these times go to every neighbour inside.
   void hand_on(const std::vector<double>& ready) {
     if (!hands_on() || ready.empty()) return;
     chunks_.clear();

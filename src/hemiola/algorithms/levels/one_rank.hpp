@@ -1,6 +1,6 @@
-// How long a schedule with levels takes, found from what one rank does: on nodes that are all alike every rank does the
-// same at the same time, so that its own NIC and its own port inside the node say when everything is where it must be.
-// No transfer is made. Cost: O(nodes · slices · log(nodes · slices)).
+// How long a schedule with levels takes, found from one rank's work. On nodes that are all alike every rank
+// does the same at the same time, so that its own NIC and its own port inside the node say when everything is
+// in its place. No transfer is made. Cost: O(nodes · slices · log(nodes · slices)).
 #pragma once
 
 #include <cstdint>

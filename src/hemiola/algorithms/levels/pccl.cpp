@@ -1,4 +1,5 @@
-// Four nodes of two ranks, recursive; chunks are named by node and place. What rank a of node 0 does in an all-gather:
+// Four nodes of two ranks, recursive; chunks are named by node and place. Rank a's steps on node 0 in an
+// all-gather:
 //
 //   step 0   with node 1: gets 1a            between nodes: distance 1, 2, …, doubling
 //   step 1   with node 2: gets 2a 3a
@@ -21,7 +22,7 @@ int phase_steps(int nodes, BetweenNodes between) {
   return between == BetweenNodes::ring ? nodes - 1 : doubling_rounds(nodes);
 }
 
-/// Every node passes on to the next what it got in the step before.
+/// Every node passes on to the next the chunk that it got in the step before.
 template <typename Visit>
 void ring_between(int nodes, Visit visit) {
   for (int step = 0; step < nodes - 1; ++step)

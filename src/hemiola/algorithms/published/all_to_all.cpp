@@ -1,4 +1,4 @@
-// Four ranks, pairwise; entries are whom a rank sends to. Chunk src·n + dst is what src has for dst.
+// Four ranks, pairwise; entries are the rank that a rank sends to. Chunk src·n + dst is src's part for dst.
 //
 //             rank 0   rank 1   rank 2   rank 3
 //   round 1     1        0        3        2
@@ -12,7 +12,7 @@
 namespace hemiola::algorithms {
 namespace {
 
-/// Whom a rank sends to in a round, 1 … rank_count-1; a permutation of the ranks in every round.
+/// The rank that a rank sends to in a round, 1 … rank_count-1; a permutation of the ranks in every round.
 Rank target(Rank rank, int round, int rank_count) {
   const bool power_of_two = std::has_single_bit(static_cast<unsigned>(rank_count));
   return Rank{power_of_two ? rank ^ round : (rank + round) % rank_count};

@@ -1,4 +1,5 @@
-// Six ranks, root 0. Broadcast and scatter; the second line says whose chunks a scatter sends:
+// Six ranks, root 0. Broadcast and scatter; the second line names the owners of the chunks that a scatter
+// sends:
 //
 //   round 0 (distance 4)   0 → 4
 //                          45

@@ -28,7 +28,7 @@ struct BinomialTree {
   Rank rank_at(int position) const { return Rank{(position + root) % rank_count}; }
 };
 
-/// Adds the steps of a scatter from the root, in which a rank forwards what its subtree owns.
+/// Adds the steps of a scatter from the root, in which a rank forwards its subtree's chunks.
 void add_binomial_scatter(ScheduleBuilder* builder, const BinomialTree& tree);
 
 Schedule broadcast_binomial(int rank_count, Rank root);

@@ -1,4 +1,4 @@
-// Five ranks, chunk c belongs to rank c. What rank 4 receives in an all-gather; all others alike, rotated:
+// Five ranks, chunk c belongs to rank c. Rank 4's receives in an all-gather; all others alike, rotated:
 //
 //   round 0   hop 1   from 3: chunk 3                      rank 4 then holds 4 3
 //   round 1   hop 2   from 2: chunks 2 1                                     4 3 2 1

@@ -1,5 +1,5 @@
-// Bruck et al.: all-gather and all-to-all in ⌈log2 n⌉ rounds for any rank count, and the all-gather's mirror
-// image, which is Träff's reduce-scatter and all-reduce on the circulant graph: as few rounds and as few
+// Bruck et al.: all-gather and all-to-all in ⌈log2 n⌉ rounds for any rank count. The all-gather's mirror
+// image is Träff's reduce-scatter and all-reduce on the circulant graph. They take as few rounds and as few
 // bytes as recursive halving and doubling, but also for rank counts that are no power of two.
 #pragma once
 

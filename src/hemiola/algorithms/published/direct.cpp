@@ -1,5 +1,5 @@
-// Four ranks, chunk c belongs to rank c. Rounds; entries are whom a rank sends to: its own chunk in an
-// all-gather, the receiver's in a reduce-scatter. The plain form puts all rounds in one step.
+// Four ranks, chunk c belongs to rank c. Rounds; entries are the rank that a rank sends to: its own chunk in
+// an all-gather, the receiver's in a reduce-scatter. The plain form puts all rounds in one step.
 //
 //             rank 0  rank 1  rank 2  rank 3
 //   round 1      1       2       3       0

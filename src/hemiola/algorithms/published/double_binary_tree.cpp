@@ -50,7 +50,7 @@ int DoubleTree::depth(int tree, int node) const {
 
 namespace {
 
-/// What a node's turn in the first tree says about another node's.
+/// The relation of a node's turn in the first tree to another node's.
 struct Constraint {
   int node;
   bool differs;

@@ -4,8 +4,8 @@
 //   round 0   0 → 1      1 → 0      2 → 3      3 → 2
 //   round 1   01 → 2     01 → 3     23 → 0     23 → 1
 //
-// Halving runs the rounds backwards and sends what the partner's side owns. With six ranks the core is ranks
-// 1, 3, 4, 5; ranks 0 and 2 are folded into 1 and 3.
+// Halving runs the rounds backwards and sends the chunks that the partner's side owns. With six ranks the
+// core is ranks 1, 3, 4, 5; ranks 0 and 2 are folded into 1 and 3.
 #include "hemiola/algorithms/published/recursive.hpp"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Chunks block_of(const PowerOfTwoCore& core, int member, int round) {
   return {core.chunks_below(first), core.chunks_below(first + (1 << round))};
 }
 
-/// Runs the rounds of an all-gather within the core; `chunks(member, round)` is what a member sends.
+/// Runs the rounds of an all-gather within the core; `chunks(member, round)` are a member's sends.
 template <typename ChunksOf>
 void add_doubling(ScheduleBuilder* builder, const PowerOfTwoCore& core, int first_step, ChunksOf chunks) {
   for (int round = 0; round < core.rounds; ++round)
@@ -96,8 +96,8 @@ std::int64_t doubled_chunks(const PowerOfTwoCore& core) {
   return sum;
 }
 
-/// All transfers of the doubling rounds: in each, every member receives what its partner's block holds, and
-/// each block is held by as many members as it has.
+/// All transfers of the doubling rounds: in each, every member receives its partner's block, and each block
+/// is held by as many members as it has.
 std::int64_t doubling_transfers(const PowerOfTwoCore& core, int rank_count) {
   std::int64_t sum = 0;
   for (int round = 0; round < core.rounds; ++round) sum += (std::int64_t{1} << round) * rank_count;
@@ -115,7 +115,7 @@ Cost gather_cost(int n) {
           .serialized = fold_steps(core) + doubled_chunks(core) + unfolded};
 }
 
-/// The all-gather backwards: what a rank sends here it receives there, each chunk but its own once.
+/// The all-gather backwards: a rank receives there the chunks that it sends here, each but its own once.
 Cost scatter_cost(int n) {
   Cost cost = gather_cost(n);
   cost.sent = n - 1;

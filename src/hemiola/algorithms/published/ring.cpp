@@ -5,8 +5,8 @@
 //   step 1          3       0       1       2          step 1              2       3       0       1
 //   step 2          2       3       0       1          step 2              1       2       3       0
 //
-// A reduce-scatter passes on what is one hop further behind: chunk c starts at rank c + 1 and ends, complete,
-// at rank c.
+// A reduce-scatter passes on the chunk that is one hop further behind: chunk c starts at rank c + 1 and ends,
+// complete, at rank c.
 #include "hemiola/algorithms/published/ring.hpp"
 
 #include "hemiola/algorithms/papers.hpp"

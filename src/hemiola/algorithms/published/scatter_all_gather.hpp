@@ -8,7 +8,8 @@
 
 namespace hemiola::algorithms {
 
-/// A rank keeps what it forwarded in the scatter, so the ring skips what the next rank holds already.
+/// A rank keeps the chunks that it forwarded in the scatter, so the ring skips those that the next rank holds
+/// already.
 Schedule broadcast_scatter_all_gather(int rank_count, Rank root);
 
 std::vector<Algorithm> scatter_all_gather_algorithms();

@@ -23,7 +23,7 @@ std::vector<T> per_segment(const std::vector<T>& column, int segments) {
 /// Throws ArgumentError, `what` first, for a rank that does not exist.
 void check_rank(const std::string& what, Rank rank, int rank_count);
 
-/// Who sends which chunk when; a chunk is a section of a segment.
+/// The sender and the time of each chunk; a chunk is a section of a segment.
 struct Exchange {
   int rank_count;
   int segments;
@@ -41,7 +41,7 @@ struct Exchange {
     return Chunk{segment * sections.count() + sections.index_of(owner)};
   }
 
-  /// Calls add(Transfer) for what `src` sends in that round of an all-reduce, by chunk.
+  /// Calls add(Transfer) for the messages of `src` in that round of an all-reduce, by chunk.
   template <typename Add>
   void all_reduce_message(int body, int round, Rank src, Add add) const {
     const Rank dst = ahead(src, round);

@@ -1,8 +1,8 @@
 // The pipeline advances by windows. In window w the edge of the healthy ring from place -w to the next rests: its
 // sender sends to the slow rank and its receiver receives from it, which takes both as long as two hops, or longer.
 // Every other edge carries a section on its way to its owner in the first half of the window, a result on its way
-// round in the second. Counted from the resting edge, which moves back by one edge a window, what makes one hop a
-// window gains two edges. So of a ring's edges each section, and each result, takes
+// round in the second. Counted from the resting edge, which moves back by one edge a window, a part that
+// makes one hop a window gains two edges. So of a ring's edges each section, and each result, takes
 //
 //   2, 4 … size-1, 1, 3 … size-2                    on a ring of odd size,
 //   1, 3 … size-1, none for a window, 2, 4 … size-2 on one of even size:
@@ -89,7 +89,7 @@ class RingPipeline {
       builder->copy(step_round(section, i), at(owner + i), at(owner + i + 1), section_chunk(section));
   }
 
-  /// What the slow rank sends and receives. Its own section of a segment comes to it raw during that segment and
+  /// The slow rank's sends and receives. Its own section of a segment comes to it raw during that segment and
   /// leaves during the next.
   void add_slow_messages(ScheduleBuilder* builder, int window) const {
     const Step now = step(window, 0);
@@ -123,7 +123,7 @@ class RingPipeline {
   Rank slow_;
   int segments_;
   std::int64_t healthy_weight_ = 1;  ///< of a section
-  std::int64_t slow_weight_ = 0;     ///< of what the slow rank owns of a segment
+  std::int64_t slow_weight_ = 0;     ///< of the slow rank's share of a segment
 };
 
 void check_cluster(const std::string& where, int rank_count, double factor) {

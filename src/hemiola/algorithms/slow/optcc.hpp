@@ -7,13 +7,13 @@
 
 namespace hemiola::algorithms {
 
-/// Each section of the buffer: (1) the slow rank sends its raw part to the section's owner, to which (2) the others'
-/// parts travel round the healthy ring, gathering; the owner (3) returns the result to the slow rank and (4) sends it
-/// round the ring [OptCC, §4.1]. Instead of the paper's four patterns one pattern rotates. Below a factor of 2 the slow
-/// rank owns a part of each segment, too, which fills up its messages [OptCC, Appendix C]. Healthy ranks that are not
-/// neighbours exchange nothing. For k segments at most (k + 1.5 - 1/(n-1))/k of the bound. Throws ArgumentError for
-/// fewer than 3 ranks, a slow rank that does not exist, a factor below 1 or not finite, segments < 1 or more than a
-/// schedule has steps for.
+/// Each section of the buffer: (1) the slow rank sends its raw part to the section's owner. (2) The others'
+/// parts travel there round the healthy ring, gathering. The owner (3) returns the result to the slow rank
+/// and (4) sends it round the ring [OptCC, §4.1]. Instead of the paper's four patterns one pattern rotates.
+/// Below a factor of 2 the slow rank owns a part of each segment, too, which fills up its messages [OptCC,
+/// Appendix C]. Healthy ranks that are not neighbours exchange nothing. For k segments at most (k + 1.5 -
+/// 1/(n-1))/k of the bound. Throws ArgumentError for fewer than 3 ranks, a slow rank that does not exist, a
+/// factor below 1 or not finite, segments < 1 or more than a schedule has steps for.
 Schedule all_reduce_optcc(int rank_count, Rank slow_rank, double factor, int segments);
 
 /// The k of all_reduce_optcc: sqrt(1.5 bound/α'), in 1 … 4096, but no more than leave a hop between two healthy ranks,

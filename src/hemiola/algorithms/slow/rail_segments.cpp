@@ -8,7 +8,7 @@
 namespace hemiola::algorithms {
 namespace {
 
-/// Of one schedule, so that making and simulating it takes no longer than what else is planned.
+/// Of one schedule, so that making and simulating it takes no longer than the other planned ones.
 constexpr std::int64_t kMostTransfers = 400'000;
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Into how many segments an exchange on rails is worth cutting where some hosts are slow, and what it then takes.
+// The number of segments that is worth its cost for an exchange on rails where some hosts are slow, and its
+// time then.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace hemiola::algorithms {
 
 /// An exchange over the hosts on every rail.
 struct RailExchange {
-  double load;  ///< what the busiest NIC carries per body, over a rail's share through the fastest host's
+  double load;  ///< the busiest NIC's load per body, over a rail's share through the fastest host's
   int rounds;   ///< between hosts, in a body
   int chunks;   ///< of a segment, on a rail
 };

@@ -1,4 +1,4 @@
-// Into how many segments an exchange among slow ranks is worth cutting, and what it then takes.
+// The number of segments that is worth its cost for an exchange among slow ranks, and its time then.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ inline constexpr double kRelativeLatency = 1e-4;
 
 /// An exchange in k segments takes k + 1 bodies of so many rounds.
 struct SegmentedExchange {
-  double load;  ///< what the busiest port carries per body, over the buffer through the fastest rank's port
-  int rounds;   ///< that wait for a latency each, in a body
+  double load;     ///< the busiest port's load per body, over the buffer through the fastest rank's port
+  int rounds;      ///< that wait for a latency each, in a body
   double message;  ///< the smallest message, as a share of a segment
 };
 

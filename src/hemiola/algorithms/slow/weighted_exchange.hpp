@@ -1,6 +1,6 @@
-// Shifted direct exchanges in which a slow rank owns as much of the buffer as its port has to spare: an all-reduce
-// in which the reduce-scatter of one segment shares each message with the all-gather of the segment before, whole or
-// rank by rank, and its two halves alone.
+// Shifted direct exchanges in which a slow rank owns as much of the buffer as its port has to spare. In the
+// all-reduce, whole or rank by rank, the reduce-scatter of one segment shares each message with the
+// all-gather of the segment before. Its two halves stand alone, too.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@ namespace hemiola::algorithms {
 
 /// k+1 bodies of n-1 rounds. In round d of body b every rank i sends one message to i + d: its raw part of i
 /// + d's section of segment b, and its finished section of segment b - 1. With one slow rank of factor l the
-/// time is l(k+1)/k · s·β for l >= 2, and 2(n-1)l / ((n-2)l + 2) · (k+l-1)/k · s·β below: OptCC's closed
-/// forms [OptCC, Theorems 1 and 6], reached by a far simpler exchange. `slowdown` has one factor per rank.
-/// Throws ArgumentError for factors below 1 or not finite, segments < 1, fewer than 2 ranks.
+/// time is l(k+1)/k · s·β for l >= 2, and 2(n-1)l / ((n-2)l + 2) · (k+l-1)/k · s·β below. These are OptCC's
+/// closed forms [OptCC, Theorems 1 and 6], reached by a far simpler exchange. `slowdown` has one factor per
+/// rank. Throws ArgumentError for factors below 1 or not finite, segments < 1, fewer than 2 ranks.
 Schedule all_reduce_weighted_exchange(int rank_count, const std::vector<double>& slowdown, int segments);
 
 /// The same schedule rank by rank, each part in O((segments + 1) · n), where the schedule has n times as many
@@ -23,7 +23,7 @@ ScheduleParts all_reduce_weighted_exchange_parts(int rank_count, const std::vect
                                                  int segments);
 
 /// The all-reduce's halves alone, in n-1 rounds: every rank ends with, or brings, the section that it owns there.
-/// One slow rank of factor l: l(1 - f) · s·β for its share f, which is what its port must carry.
+/// One slow rank of factor l: l(1 - f) · s·β for its share f, the load that its port must carry.
 Schedule reduce_scatter_weighted_exchange(int rank_count, const std::vector<double>& slowdown);
 Schedule all_gather_weighted_exchange(int rank_count, const std::vector<double>& slowdown);
 

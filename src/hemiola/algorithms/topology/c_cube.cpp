@@ -1,5 +1,5 @@
-// The trees; the second is the first with rank 7 - r for r, a symmetry of the machine. Who forwards in one is a
-// leaf in the other:
+// The trees; the second is the first with rank 7 - r for r, a symmetry of the machine. A rank that forwards
+// in one is a leaf in the other:
 //
 //            0                       7
 //         ┌──┴──┐                 ┌──┴──┐

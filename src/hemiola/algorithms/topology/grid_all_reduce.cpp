@@ -159,7 +159,7 @@ constexpr const char* kParameters = R"(
 Parameters
 ----------
 dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them.
-nbytes : int >= 0, one rank's buffer; with the links' costs it decides each part's place at a time.
+nbytes : int >= 0, bytes of one rank's buffer; with the links' costs it decides each part's place at a time.
 chunk_count : int >= 1, parts that the buffer is cut into.
 
 Returns
@@ -190,7 +190,7 @@ Function make_function(const std::string& name, const std::string& idea, const s
       });
 }
 
-/// What a grid decides stays empty.
+/// Parameters that a grid decides stay empty.
 Algorithm on_grids(std::string_view name, Paper paper, std::string_view idea, Function made_by) {
   return {.name = name,
           .kind = CollectiveKind::all_reduce,

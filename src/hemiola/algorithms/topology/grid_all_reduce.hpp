@@ -11,7 +11,7 @@
 
 namespace hemiola::algorithms {
 
-/// What decides in which step a part is where.
+/// Decides the place of a part in each step.
 struct GridLoad {
   std::vector<topologies::Dimension> dimensions;
   std::int64_t nbytes;  ///< one rank's buffer
@@ -21,9 +21,9 @@ struct GridLoad {
 /// BlueConnect [cho2019]: every part goes through the dimensions as they are listed. Throws ArgumentError for
 /// dimensions that make no grid, nbytes < 0, part_count < 1, or more than 2^28 transfers.
 Schedule all_reduce_blueconnect(const GridLoad& load);
-/// Themis [rashidi2022]: each part begins in the dimension whose links have least to carry so far, goes on to the
-/// next, and so on, because a part shrinks with every dimension that it has been through; it comes back in the
-/// opposite order. Throws ArgumentError as all_reduce_blueconnect.
+/// Themis [rashidi2022]: each part begins in the dimension whose links have least to carry so far, goes on to
+/// the next, and so on, because a part shrinks with every dimension that it has been through. It comes back
+/// in the opposite order. Throws ArgumentError as all_reduce_blueconnect.
 Schedule all_reduce_themis(const GridLoad& load);
 
 std::vector<Algorithm> grid_algorithms();

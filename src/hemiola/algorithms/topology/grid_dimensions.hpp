@@ -1,4 +1,4 @@
-// What every algorithm on a grid asks of the dimensions that it is told.
+// The conditions of every algorithm on a grid for the dimensions that it is told.
 #pragma once
 
 #include <string>

@@ -24,7 +24,8 @@ bool is_ring(const Dimension& dimension) {
   return dimension.wires == Wires::ring || dimension.wires == Wires::line;
 }
 
-/// The ring algorithm, in coordinates of one dimension: what rank x passes on in an exchange, to x + direction.
+/// The ring algorithm, in coordinates of one dimension: the chunk that rank x passes on in an exchange, to x
+/// + direction.
 int ring_value(int x, int exchange, int direction, bool gathers) {
   return x - direction * (gathers ? exchange : exchange + 1);
 }

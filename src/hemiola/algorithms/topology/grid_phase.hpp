@@ -27,8 +27,8 @@ struct LinkTime {
   Picoseconds arrival;
 };
 
-/// Knows how the parts' chunks lie and what a phase sends. A part has one chunk per owner and lane; lane 0 goes up
-/// the rings, lane 1 down; without rings there is one lane.
+/// Knows how the parts' chunks lie and the sends of a phase. A part has one chunk per owner and lane; lane 0
+/// goes up the rings, lane 1 down; without rings there is one lane.
 class GridPhases {
  public:
   GridPhases(std::vector<topologies::Dimension> dimensions, int part_count);

@@ -79,12 +79,12 @@ std::vector<double> solved(std::vector<std::vector<double>> rows) {
   return solution;
 }
 
-/// Smaller shares are what rounding leaves of none.
+/// Smaller shares are remainders of rounding.
 constexpr double kLeastShare = 1e-9;
 
-/// What share of the buffer goes along the trees that have each dimension last, so that the busiest links of all
-/// dimensions take as long. Trees have the same number of links, so nothing is better. Slow dimensions whose links
-/// have more to carry anyhow, first in all orders, are last in none.
+/// The share of the buffer that goes along the trees that have each dimension last, so that the busiest links
+/// of all dimensions take as long. Trees have the same number of links, so nothing is better. Slow dimensions
+/// whose links have more to carry anyhow, first in all orders, are last in none.
 std::vector<double> shares_of(const Mesh& mesh) {
   const std::size_t n = mesh.dimension_count();
   for (std::size_t first = 0; first < n; ++first) {

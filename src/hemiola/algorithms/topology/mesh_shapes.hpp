@@ -1,5 +1,5 @@
-// The trees of a mesh as coordinates: along which dimensions each leaves its root, where that is, and what share of the
-// buffer it carries. What builds them and what tells how long they take both begin here.
+// The trees of a mesh as coordinates: the dimensions along which each leaves its root, the root's place, and
+// its share of the buffer. Their builder and their cost model both begin here.
 #pragma once
 
 #include <cstddef>
@@ -45,8 +45,8 @@ std::vector<Bundle> bundles_of(const Mesh& mesh);
 
 double largest_share(const std::vector<Bundle>& bundles);
 
-/// What part of what goes along trees of an order a link of each dimension carries: all where the dimension is the last
-/// one, one s-th where one of s lines comes behind it, and so on.
+/// The part of the load along trees of an order that a link of each dimension carries: all where the
+/// dimension is the last one, one s-th where one of s lines comes behind it, and so on.
 std::vector<double> carried(const Mesh& mesh, const std::vector<std::size_t>& order);
 
 /// One tree: its order of dimensions, and where its root is.

@@ -6,8 +6,8 @@
 //   │  │  │      │  │  │      │               │
 //   ·  ·  ·      ·  ·  ·      ·──·──·      ·──·──·
 //
-// A cable of a column is in all trees whose spines are rows, and in one of the others; of a row likewise. Each tree
-// carries its share up one way of the cable and down the other, whichever way is up: both ways carry alike.
+// A cable of a column is in all trees whose spines are rows, and in one of the others; of a row likewise.
+// Each tree carries its share up one way of the cable and down the other, so both ways carry alike.
 #include "hemiola/algorithms/topology/mesh_trees.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ using topologies::Dimension;
 using topologies::Wires;
 
 constexpr const char* kName = "all_reduce_mesh_trees";
-/// In what parts of the buffer chunks are weighed.
+/// The parts of the buffer in which chunks are weighed.
 constexpr double kWeightUnits = 1LL << 40;
 
 bool is_line(const Dimension& dimension) {
@@ -247,7 +247,7 @@ std::vector<int> sizes_from(const std::set<int>& strides, int rank_count) {
   return sizes;
 }
 
-/// Whether the links are those of a mesh, whatever they cost.
+/// Whether the links are those of a mesh, at any cost.
 bool is_mesh(const Topology& topology) {
   std::set<std::pair<int, int>> linked;
   std::set<int> strides;
@@ -285,7 +285,7 @@ mesh of two dimensions is the spine of one tree.
 Parameters
 ----------
 dims, wires, latency_s, bandwidth : as hemiola.topologies.grid takes them; wires of more than two ranks are lines.
-nbytes : int >= 0, one rank's buffer; with the links' costs it decides which chunk takes a link first.
+nbytes : int >= 0, bytes of one rank's buffer; with the links' costs it decides which chunk takes a link first.
 chunk_count : int >= 1, chunks of the largest tree's share; smaller ones have as many as make theirs about as large.
 line_count : int >= 1, optional; at most so many coordinates of each dimension lead trees, those in its middle, which
     makes ways shorter and the busiest links busier. Default: all.

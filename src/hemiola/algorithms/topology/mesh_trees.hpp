@@ -12,7 +12,7 @@
 
 namespace hemiola::algorithms {
 
-/// What decides which trees there are, and which chunk takes a link when.
+/// Decides which trees there are, and which chunk takes a link when.
 struct MeshLoad {
   std::vector<topologies::Dimension> dimensions;
   std::int64_t nbytes;  ///< one rank's buffer
@@ -21,8 +21,8 @@ struct MeshLoad {
   std::optional<int> line_count = {};
 };
 
-/// Throws ArgumentError for dimensions that make no mesh or whose links no topology has, nbytes < 0, chunk_count < 1,
-/// line_count < 1, or more than 2^28 transfers.
+/// Throws ArgumentError for dimensions that make no mesh or have links that no topology has, nbytes < 0,
+/// chunk_count < 1, line_count < 1, or more than 2^28 transfers.
 Schedule all_reduce_mesh_trees(const MeshLoad& load);
 
 std::vector<Algorithm> mesh_trees_algorithms();

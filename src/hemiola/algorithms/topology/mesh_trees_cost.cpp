@@ -29,7 +29,7 @@ Chunks chunks_of(const std::vector<Bundle>& bundles, const MeshLoad& load) {
   return all;
 }
 
-/// What part of the buffer the busiest link of each dimension carries each way.
+/// The part of the buffer that the busiest link of each dimension carries each way.
 std::vector<double> loads_of(const Mesh& mesh, const std::vector<Bundle>& bundles) {
   std::vector<double> loads(mesh.dimension_count());
   for (const Bundle& bundle : bundles) {

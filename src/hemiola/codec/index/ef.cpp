@@ -1,4 +1,5 @@
-// `ef`: positions as Elias and Fano store an ascending sequence, within 1 to 3 % of what any code needs for random data.
+// `ef`: positions as Elias and Fano store an ascending sequence, within 1 to 3 % of the least size of any
+// code for random data.
 //
 //   ranks       for every block of 2^b elements but the first: positions before it, 32 bits (where a GPU's block begins)
 //   low bits    of every position, l each, one after the other, filled up to 64

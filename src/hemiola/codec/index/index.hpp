@@ -38,7 +38,7 @@ using Words = std::vector<std::uint64_t>;
 struct Index {
   /// Exact bytes, a multiple of kIndexAlign.
   std::size_t (*bytes)(std::size_t elements, const BitmapCount& count);
-  /// Writes so many bytes; what lies up to kSlackBytes behind them may change.
+  /// Writes so many bytes; up to kSlackBytes behind them may change.
   void (*write)(const Bitmap& bitmap, const Kernels& kernels, Words& scratch, std::byte* to);
   /// Returns the `padded_words` of a bitmap with exactly `bits` bits: `into`, or the index itself where it is one. Reads
   /// nothing outside the index; throws FormatError unless it is one that `write` could have written.
@@ -54,7 +54,7 @@ extern const Index kPiciIndex, kEfIndex, kHierIndex, kCooIndex;
 /// How many of each position's bits `ef` stores as they are.
 unsigned ef_low_bits(std::size_t elements, std::size_t positions);
 
-/// Throws FormatError: what was expected, what was found.
+/// Throws FormatError with the expected and the found content.
 [[noreturn]] void refuse_message(const std::string& expected, const std::string& found);
 /// Refuses unless the index has so many bytes.
 void expect_bytes(Format format, std::span<const std::byte> index, std::size_t bytes);

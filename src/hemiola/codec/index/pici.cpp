@@ -1,6 +1,7 @@
-// `pici` [SpCCL, §3]: the bitmap, and the number of nonzero elements before each tile of 4,096. Its size is the paper's;
-// words are rows, 64 elements that follow one another, where the paper's are columns of a tile: a row is what a compare
-// gives on a processor and a ballot on a GPU, and neither has to transpose values.
+// `pici` [SpCCL, §3]: the bitmap, and the number of nonzero elements before each tile of 4,096. Its size is
+// the paper's. Words are rows, 64 elements that follow one another, where the paper's are columns of a tile.
+// A row is the result of a compare on a processor and of a ballot on a GPU, and neither has to transpose
+// values.
 #include <cstring>
 
 #include "hemiola/base/rounding.hpp"

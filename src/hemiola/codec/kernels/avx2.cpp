@@ -24,7 +24,8 @@ HEMIOLA_AVX2 __m128i row(const std::array<std::uint8_t, 8>& table) {
 HEMIOLA_AVX2 std::uint64_t equal_bytes(__m256i a, __m256i b) {
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, b)));
 }
-/// Index i of 8 elements of 2 bytes as indices 2i, 2i + 1 of their bytes; what is above 127 stays so, and gives zero.
+/// Index i of 8 elements of 2 bytes as indices 2i, 2i + 1 of their bytes; values above 127 stay so, and give
+/// zero.
 HEMIOLA_AVX2 __m128i byte_pairs(__m128i indices) {
   const __m128i doubled =
       _mm_or_si128(_mm_add_epi8(indices, indices), _mm_and_si128(indices, _mm_set1_epi8(-128)));
@@ -89,12 +90,12 @@ alignas(32) constexpr auto kPackedWide8 = wide_rows<16, 2>();
 HEMIOLA_AVX2 __m256i permuted(__m256i x, const std::array<std::int32_t, 8>& order) {
   return _mm256_permutevar8x32_epi32(x, _mm256_load_si256(reinterpret_cast<const __m256i*>(order.data())));
 }
-/// What has an index below 0 is zero.
+/// Lanes with an index below 0 are zero.
 HEMIOLA_AVX2 __m256i permuted_or_zero(__m256i x, __m256i order) {
   return _mm256_andnot_si256(_mm256_srai_epi32(order, 31), _mm256_permutevar8x32_epi32(x, order));
 }
 
-// These fill a register with a group, so it is loaded once, and may be added to what is there.
+// These fill a register with a group, so it is loaded once, and may be added to the destination.
 struct Bytes4 {
   static constexpr unsigned kBytes = 4, kGroup = 8;
   HEMIOLA_AVX2 static unsigned set(__m256i x) {
@@ -126,7 +127,7 @@ struct Bytes8 {
 template <typename T>
 constexpr bool kFillsRegister = T::kBytes * T::kGroup == 32;
 
-// What becomes of an expanded register.
+// The use of an expanded register.
 struct Ordinary {
   HEMIOLA_AVX2 static __m256i stored(const std::byte*, __m256i x) { return x; }
 };
@@ -202,8 +203,8 @@ HEMIOLA_AVX2 std::size_t expand(const std::byte* values, const std::uint64_t* bi
   return static_cast<std::size_t>(next - values) / T::kBytes;
 }
 
-/// A word at a time in a buffer that stays in cache, from there around the caches. What reaches into a line that is not
-/// full waits at the buffer's front for the next word.
+/// A word at a time in a buffer that stays in cache, from there around the caches. Bytes in a line that is
+/// not full wait at the buffer's front for the next word.
 template <typename T>
 HEMIOLA_AVX2 std::size_t stream(const std::byte* values, const std::uint64_t* bitmap, std::size_t words,
                                 std::byte* elements) {

@@ -68,7 +68,7 @@ constexpr unsigned shift_of(unsigned j) {
 template <typename T>
 constexpr std::uint64_t kVectorBits = ~0ull >> (64 - 64 / T::kBytes);
 
-// What becomes of 64 expanded bytes.
+// The use of 64 expanded bytes.
 struct Ordinary {
   HEMIOLA_WIDE static void store(std::byte* to, __m512i x) { _mm512_storeu_si512(to, x); }
 };
@@ -88,7 +88,7 @@ class LineShift {
   HEMIOLA_WIDE __m512i joined(__m512i before, __m512i x) const {
     return _mm512_permutex2var_epi32(before, from_, x);
   }
-  /// Of the first line only what belongs to us, and of the last.
+  /// Of the first line, and of the last, only our own part.
   HEMIOLA_WIDE void store_end(std::byte* line, __m512i before, __m512i x) const {
     _mm512_mask_storeu_epi32(line, static_cast<__mmask16>(~begin_), joined(before, x));
   }
@@ -125,7 +125,7 @@ struct SumDoubles {
     return _mm512_mask_set1_epi64(_mm512_castpd_si512(sum), _mm512_cmp_pd_mask(sum, sum, _CMP_UNORD_Q), -1);
   }
 };
-/// Added to what is there.
+/// Added to the destination.
 template <typename Sum>
 struct Added {
   HEMIOLA_WIDE static void store(std::byte* to, __m512i x) {
@@ -235,7 +235,7 @@ bool has_foundation() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-/// Puts what works on elements of so many bytes into a set.
+/// Puts the kernels for elements of so many bytes into a set.
 template <typename Loops, typename T, typename Sum>
 void put(Kernels& kernels) {
   constexpr auto kLog = static_cast<std::size_t>(std::bit_width(T::kBytes) - 1);

@@ -1,10 +1,11 @@
-// Elias-Fano positions with AVX-512 VBMI2 and BMI2: written a word of the bitmap at a time, read a word of the upper bits at a
-// time, where a bucket (all positions of the same upper bits) is 8 to 64 elements.
+// Elias-Fano positions with AVX-512 VBMI2 and BMI2. They are written a word of the bitmap at a time, and read
+// a word of the upper bits at a time, where a bucket (all positions of the same upper bits) is 8 to 64
+// elements.
 //
 // To read, each upper bit gets a byte: the low bits of its position and one more, or 0 where a bucket ends. In a bucket these
 // must grow. From that each upper bit gets a lane as wide as a bucket, with the bit of its element or 0, and the sum of all
-// lanes before it. Sums at the ends of buckets, next to one another, less the one before each, are the bitmap: a bucket's
-// elements are different bits, so their sum is all of them, whatever has run over before.
+// lanes before it. Sums at the ends of buckets, next to one another, less the one before each, are the
+// bitmap: a bucket's elements are different bits, so their sum is all of them, even after an overflow before.
 #include "hemiola/codec/kernels/ef_bits.hpp"
 #include "hemiola/codec/kernels/sets.hpp"
 
@@ -212,7 +213,7 @@ class LowBits {
   __m512i mask_, bytes_, shifts_;
 };
 
-/// Byte i is byte i - 1 of `x`, and byte 0 the last one of what came before.
+/// Byte i is byte i - 1 of `x`, and byte 0 the last one of the lanes before.
 HEMIOLA_NARROW __m512i one_later(__m512i x, __m512i before) {
   return _mm512_alignr_epi8(x, _mm512_alignr_epi64(x, before, 6), 15);
 }
@@ -221,7 +222,7 @@ HEMIOLA_NARROW __m512i one_later(__m512i x, __m512i before) {
 template <typename Bucket>
 HEMIOLA_NARROW void subtract_former(std::byte* sums, std::size_t lanes) {
   constexpr std::size_t kBytes = sizeof(typename Bucket::Lane), kLanes = 64 / kBytes;
-  while (lanes > 0) {  // from the end, so that what is before a lane is a sum still
+  while (lanes > 0) {  // from the end, so that lanes before this one are a sum still
     const std::size_t count = std::min(lanes, kLanes), first = lanes - count;
     const std::uint64_t here = ~0ull >> (64 - count * kBytes);
     std::byte* const at = sums + first * kBytes;

@@ -1,5 +1,5 @@
-// The two bit streams of Elias-Fano positions, in plain C++: index/ef.cpp says what they are. Inlined into functions for an
-// instruction set, they use its instructions.
+// The two bit streams of Elias-Fano positions, in plain C++: index/ef.cpp defines them. Inlined into
+// functions for an instruction set, they use its instructions.
 #pragma once
 
 #include <cstring>
@@ -8,7 +8,8 @@
 
 namespace hemiola::codec {
 
-/// Bits one after the other. No branch: every `put` stores 8 bytes, of which the next ones overwrite what is not full yet.
+/// Bits one after the other. No branch: every `put` stores 8 bytes, of which the next ones overwrite the bits
+/// that are not full yet.
 class BitWriter {
  public:
   explicit BitWriter(std::byte* to) : to_(to) {}
@@ -79,7 +80,7 @@ class BitWriter {
   writer.finish();
 }
 
-/// What has been read: words of the upper bits, as many positions, and what the next one must be at least.
+/// The reader's state: words of the upper bits, as many positions, and the least value of the next one.
 struct EfProgress {
   std::size_t words = 0, rank = 0;
   std::uint64_t least = 0;

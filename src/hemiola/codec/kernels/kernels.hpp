@@ -1,6 +1,6 @@
-// What each instruction set does for codecs: elements that are not zero packed together, 64 at a time, with a bit for each
-// in a bitmap; and the inverse. Zero is all bits zero, so -0.0, NaN and subnormals are values. Everything else about
-// codecs is the same code for all instruction sets, and every set gives the same bytes.
+// Each instruction set's kernels for codecs: elements that are not zero packed together, 64 at a time, with a
+// bit for each in a bitmap; and the inverse. Zero is all bits zero, so -0.0, NaN and subnormals are values.
+// Everything else about codecs is the same code for all instruction sets, and every set gives the same bytes.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace hemiola::codec {
 
 /// Elements of a word of the bitmap: bit i of word w is element 64·w + i.
 inline constexpr std::size_t kWordElements = 64;
-/// What `compress` may write, and `expand` read, beyond the last packed value.
+/// The bytes that `compress` may write, and `expand` read, beyond the last packed value.
 inline constexpr std::size_t kSlackBytes = 64;
 
 /// Packs the nonzero ones of 64·words elements into `values` and writes a word of the bitmap per 64 elements. Returns how
@@ -26,7 +26,7 @@ using Compress = std::size_t (*)(const std::byte* elements, std::size_t words, s
 using Expand = std::size_t (*)(const std::byte* values, const std::uint64_t* bitmap, std::size_t words,
                                std::byte* elements);
 
-/// What is set in a bitmap, counted in three units.
+/// The set bits of a bitmap, counted in three units.
 struct BitmapCount {
   std::size_t bits = 0;
   std::size_t bytes = 0;  ///< that are not zero
@@ -45,7 +45,8 @@ struct EfStreams {
   std::size_t elements = 0;  ///< the bitmap's; no upper bit leads beyond them by as much as 2^low_bits
 };
 
-/// Writes one of the streams for what is set in a bitmap, filled up to 64 bits, and at most 16 bytes of anything behind.
+/// Writes one of the streams for the set bits of a bitmap, filled up to 64 bits, and at most 16 bytes of
+/// anything behind.
 using EfWrite = void (*)(const std::uint64_t* bitmap, std::size_t words, unsigned low_bits, std::byte* to);
 /// Sets the positions' bits in a bitmap of zeros. Returns how many positions there are, or, where one is not above that
 /// before it and below `elements`, how many stand before that one.
@@ -56,10 +57,10 @@ struct Kernels {
   std::string_view name;
   std::array<Compress, 4> compress;
   std::array<Expand, 4> expand;
-  /// Around the caches, where what is written is larger than they are.
+  /// Around the caches, where the output is larger than they are.
   std::array<Expand, 4> stream;
-  /// Adds expanded elements to what is there, as `expand` writes them: what `combine` of the runtime gives for sums. Null
-  /// where the set has nothing faster.
+  /// Adds expanded elements to the destination, as `expand` writes them: the result is that of the runtime's
+  /// `combine` for sums. Null where the set has nothing faster.
   std::array<Expand, 4> sum_integers, sum_floats;
   std::size_t (*count_bits)(const std::uint64_t* bitmap, std::size_t words);
   BitmapCount (*count)(const std::uint64_t* bitmap, std::size_t words);

@@ -1,4 +1,4 @@
-// NEON: as AVX2, groups of elements permuted by tables; TBL gives zero for what is out of range.
+// NEON: as AVX2, groups of elements permuted by tables; TBL gives zero for an index that is out of range.
 #include "hemiola/codec/kernels/count.hpp"
 #include "hemiola/codec/kernels/ef_bits.hpp"
 #include "hemiola/codec/kernels/sets.hpp"

@@ -14,6 +14,6 @@ std::optional<Kernels> avx512f_kernels();  ///< elements of 4 and 8 bytes; the o
 std::optional<Kernels> avx512_kernels();   ///< with VBMI2
 std::optional<Kernels> neon_kernels();
 
-void put_avx512_ef(Kernels& kernels);  ///< what AVX-512 has of its own for `ef`; needs VBMI2
+void put_avx512_ef(Kernels& kernels);  ///< AVX-512's own kernels for `ef`; needs VBMI2
 
 }  // namespace hemiola::codec

@@ -9,7 +9,7 @@ namespace hemiola::codec {
 
 using Rows = std::array<std::array<std::uint8_t, 8>, 256>;
 
-/// Above every index: what is taken from there is zero, or is overwritten.
+/// Above every index: a lane taken from there is zero, or is overwritten.
 inline constexpr std::uint8_t kNone = 0x80;
 
 /// Row `bits`, entry k: which element is the k-th whose bit is set.

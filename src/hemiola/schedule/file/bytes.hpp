@@ -19,7 +19,7 @@ class ByteSource {
   virtual std::int64_t size() const = 0;
   /// Fills `to` from `offset`. Throws FormatError beyond the end, std::system_error when the device fails.
   virtual void read(std::int64_t offset, std::span<std::byte> to) const = 0;
-  /// What errors call it: "schedule 'x.schedb'".
+  /// Its name in errors: "schedule 'x.schedb'".
   virtual const std::string& name() const = 0;
 };
 
@@ -57,7 +57,7 @@ class FileSink final : public ByteSink {
   explicit FileSink(const std::filesystem::path& path, const std::string& what = "schedule");
 
   void write(std::span<const std::byte> bytes) override { file_.write(bytes); }
-  /// Throws std::system_error; without it, the path holds what it held before.
+  /// Throws std::system_error; without it, the path keeps its old content.
   void finish() { file_.finish(); }
 
  private:

@@ -1,5 +1,5 @@
 // The checksum of the binary form's sections, as docs/reference/formats/schedule.md defines it: it finds accidents, not
-// adversaries. Files hold it, so it stays what it is; what tells schedules apart is in base/hash.hpp.
+// adversaries. Files hold it, so it never changes; base/hash.hpp tells schedules apart.
 #pragma once
 
 #include <cstddef>

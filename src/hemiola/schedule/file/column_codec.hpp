@@ -1,9 +1,9 @@
 // Columns of integers as bytes, in the narrowest of a few layouts, and the sections that carry them.
 //
-// A column is a layout byte and its values: 1, 2, 4 or 8 bytes each (layouts 0 to 3), or differences (layout
-// 4): a byte d < 255 means the value before plus d, the byte 255 is followed by the value itself in 8 bytes;
-// before the first value stands 0. Differences suit columns that mostly ascend, such as the links of one
-// step.
+// A column is a layout byte and its values. They are 1, 2, 4 or 8 bytes each (layouts 0 to 3), or differences
+// (layout 4). There a byte d < 255 means the value before plus d, and the byte 255 is followed by the value
+// itself in 8 bytes. Before the first value stands 0. Differences suit columns that mostly ascend, such as
+// the links of one step.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ class SectionWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Takes a section apart. Every failure is a FormatError that names the place; nothing larger than what the
-/// section's bytes can justify is allocated.
+/// Takes a section apart. Every failure is a FormatError that names the place; an allocation is never larger
+/// than the section's bytes can justify.
 class SectionReader {
  public:
   /// `place` is how errors begin: "schedule 'x', offset 96".

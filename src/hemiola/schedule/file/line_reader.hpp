@@ -1,5 +1,5 @@
-// Takes a text apart line by line and item by item, with errors that name source, line, and what was expected
-// and found.
+// Takes a text apart line by line and item by item, with errors that name source, line, and the expected and
+// the found text.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +74,7 @@ class Cursor {
     skip_blanks();
     return found;
   }
-  /// What follows an item: a blank or the end of the line.
+  /// The end of an item: a blank or the end of the line.
   void end_item() {
     if (!at_end() && kBlanks.find(rest_.front()) == std::string_view::npos) fail("a blank");
     skip_blanks();

@@ -31,7 +31,7 @@ class ScheduleWriter {
   void add(const Transfer& transfer);
   /// The same for copies of one step, as columns; `pair` indexes the pairs that the writer was made with.
   void add_copies(Step step, std::span<const std::uint32_t> pair, std::span<const std::uint32_t> chunk);
-  /// Writes what is left; without it the file is not readable. Throws ArgumentError where read_schedule would
+  /// Writes the rest; without it the file is not readable. Throws ArgumentError where read_schedule would
   /// refuse the file as too short for its sizes (see text.hpp).
   void finish();
 

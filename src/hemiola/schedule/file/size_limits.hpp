@@ -1,5 +1,5 @@
 // How large a schedule may be that a file of a given size describes, so that a few hostile bytes cannot make
-// a reader allocate gigabytes. The writers refuse what the readers would.
+// a reader allocate gigabytes. The writers refuse the same sizes as the readers.
 #pragma once
 
 #include <algorithm>

@@ -98,7 +98,7 @@ void write_step(std::string* out, const Schedule& schedule, Step step) {
 }  // namespace
 
 std::string write_text(const Schedule& schedule) {
-  // What has no scratch is of a version that older releases read, too.
+  // A schedule without scratch is of a version that older releases read, too.
   std::string out = schedule.scratch_count() == 0 ? "hemiola schedule 2\n" : "hemiola schedule 3\n";
   write_collective(&out, schedule.collective());
   write_values(&out, "weights", std::span(schedule.chunk_weights()), schedule.chunk_count() <= kFreeChunks);

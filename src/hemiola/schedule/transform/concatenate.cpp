@@ -20,7 +20,7 @@ void check_equal(std::int64_t first, std::int64_t second, const char* what) {
                         std::to_string(first) + " and " + std::to_string(second));
 }
 
-/// What the second schedule reads must be what the first leaves.
+/// The second schedule must read the results of the first.
 void check_continues(const Collective& first, const Collective& second) {
   if (second.is_reducing())
     throw ArgumentError("concatenate: expected a second schedule that only copies, found a " +
@@ -44,7 +44,7 @@ std::vector<Collective::Place> list_places(const Collective& c, bool before) {
   return list;
 }
 
-/// The collective that promises what is true before the first and after the second.
+/// The collective that promises the state before the first and after the second.
 Collective join(const Collective& first, const Collective& second) {
   using Kind = CollectiveKind;
   const auto is = [&](Kind a, Kind b) { return first.kind() == a && second.kind() == b; };

@@ -16,9 +16,9 @@ namespace hemiola {
 /// | gather         | broadcast  | all_gather     | root                  |
 /// | gather         | scatter    | (custom)       | root                  |
 ///
-/// In general the second only copies, and what it takes as given must be what the first leaves; where no kind
+/// In general the second only copies, and its required state must be the result of the first; where no kind
 /// has that name, the result is a custom collective. The second's steps follow the first's; since steps are
-/// no barriers, the two overlap where data allows. Throws ArgumentError that says what does not match: ranks,
+/// no barriers, the two overlap where data allows. Throws ArgumentError that names the mismatch: ranks,
 /// chunks, weights, a slot.
 Schedule concatenate(const Schedule& first, const Schedule& second);
 

@@ -1,4 +1,5 @@
-// Three ranks of a ring that all-gather in one step; x0 is rank 0's buffer. Entries are what rank 0's slots hold after:
+// Three ranks of a ring that all-gather in one step; x0 is rank 0's buffer. Entries are the contents of rank
+// 0's slots after:
 //
 //              buffer     scratch 1   scratch 2   scratch 3
 //   aside      x0         x0
@@ -17,7 +18,7 @@
 namespace hemiola {
 namespace {
 
-/// Where each rank keeps what `rank` brings.
+/// The place where each rank keeps the data of `rank`.
 std::int32_t slot_of(Rank rank) {
   return 1 + rank;
 }

@@ -11,8 +11,8 @@ namespace hemiola {
 /// the all-gather instead of a reduce-scatter's and an all-gather's; every rank receives n-1 whole buffers and keeps n in
 /// scratch: for small ones.
 ///
-/// Throws ArgumentError for what is no all-gather of equal chunks, equally many of each rank, without scratch, or of more
-/// ranks than have scratch slots (2047). Costs O(transfers log transfers).
+/// Throws ArgumentError for any collective but an all-gather of equal chunks, equally many of each rank,
+/// without scratch, and for more ranks than have scratch slots (2047). Costs O(transfers log transfers).
 Schedule one_shot_all_reduce(const Schedule& all_gather);
 
 }  // namespace hemiola

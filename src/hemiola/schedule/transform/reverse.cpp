@@ -62,7 +62,7 @@ Collective reverse_collective(const Collective& c) {
   throw ArgumentError("reverse: an all_reduce has no reverse; reverse its reduce_scatter and its all_gather");
 }
 
-/// In an all_to_all chunk (a, b, piece) takes the place of (b, a, piece); elsewhere a chunk stays what it is.
+/// In an all_to_all chunk (a, b, piece) takes the place of (b, a, piece); elsewhere a chunk stays the same.
 Chunk reverse_chunk(const Collective& c, Chunk chunk) {
   if (c.kind() != CollectiveKind::all_to_all) return chunk;
   const int pieces = c.chunk_count() / (c.rank_count() * c.rank_count());
@@ -135,7 +135,7 @@ class UsefulTransfers {
   std::vector<bool> marked_;
 };
 
-/// A relay that contributes nothing to a sum has nothing to add to: what it receives first must be a copy.
+/// A relay that contributes nothing to a sum has nothing to add to: its first receipt must be a copy.
 /// `transfers` are one chunk's, backwards in time.
 void fill_relays(const Collective& backward, std::span<Transfer> transfers) {
   std::unordered_map<int, Step> filled;

@@ -1,6 +1,6 @@
-// The channels out of each rank by the port, their first link, that they leave through; and ports that lead to the same
-// ranks by the same links, as those of all ranks on one switch do: what is cheapest behind one of them is cheapest behind
-// all.
+// The channels out of each rank by the port, their first link, that they leave through. Also ports that lead
+// to the same ranks by the same links, as those of all ranks on one switch do: the cheapest choice behind one
+// of them is the cheapest behind all.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class PortGroups {
  private:
   struct Group {
     std::uint32_t first_port;
-    Rank first_rank;              ///< whose port it is
+    Rank first_rank;              ///< rank of this port
     std::uint32_t to_first_rank;  ///< a channel from another port of the group, once there is one
   };
 

@@ -1,5 +1,6 @@
-// The order in which one rank received its chunks. Each of its outgoing channels reads the log through a cursor of its
-// own; what all of them have passed is forgotten, so a long run needs only the window between slowest and fastest.
+// The order in which one rank received its chunks. Each of its outgoing channels reads the log through a
+// cursor of its own; entries that all of them have passed are forgotten, so a long run needs only the window
+// between slowest and fastest.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ class ChunkArrivals {
   /// The entry at a position that is not forgotten; the following ones lie behind it.
   const std::uint32_t* at(std::uint32_t position) const { return entries_.data() + (position - forgotten_); }
 
-  /// Whether the log has grown enough since it was last shortened to look for what may go.
+  /// Whether the log has grown enough since it was last shortened to look for entries that may go.
   bool is_worth_forgetting() const { return entries_.size() >= looked_at_ + kPiece; }
   /// Nobody will read below `position` again.
   void forget_before(std::uint32_t position) {

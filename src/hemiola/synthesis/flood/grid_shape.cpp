@@ -12,7 +12,7 @@ void GridShape::differences_from_all(int b, std::vector<int>* differences) const
   differences->assign(1, 0);
   int stride = 1;
   for (const int side : sides_) {
-    // Rows repeat what the digits before gave, each with a further digit in front.
+    // Rows repeat the rows of the digits before, each with a further digit in front.
     differences->resize(static_cast<std::size_t>(stride) * static_cast<std::size_t>(side));
     int* const row = differences->data();
     const int offset = b % side;

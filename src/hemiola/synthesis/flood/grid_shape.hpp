@@ -11,7 +11,7 @@ class GridShape {
   explicit GridShape(std::vector<int> sides);
 
   int size() const { return size_; }
-  /// Of larger numbers only what is left of a multiple of `size` counts: their last digits.
+  /// Of larger numbers only the remainder by `size` counts: their last digits.
   int sum(int a, int b) const { return combined(a, b, 1); }
   int difference(int a, int b) const { return combined(a, b, -1); }
   /// difference(a, b) for each a in turn. Cost: O(size).

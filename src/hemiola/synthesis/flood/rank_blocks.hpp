@@ -1,5 +1,5 @@
 // The ranks in blocks such that channels join only ranks of the same block or of neighbouring ones: consecutive
-// levels of a breadth-first search. What happens to a block in one tick then depends on three blocks in the tick
+// levels of a breadth-first search. A block's next state in one tick then depends on three blocks in the tick
 // before.
 #pragma once
 

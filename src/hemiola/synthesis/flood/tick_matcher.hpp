@@ -7,9 +7,10 @@
 // channels into one rank are matched as a bipartite graph (channels against chunks) with augmenting paths, so that no
 // channel idles because another took the only chunk that it could have carried.
 //
-// A rank's tick depends only on its own past and on what its neighbours held in the tick before. So several ticks are
-// decided in one pass over the ranks, block by block, later ticks some blocks behind earlier ones: the ranks at work
-// stay in the cache, and blocks of one wave can be worked on at once. The result is that of one tick after another.
+// A rank's tick depends only on its own past and on its neighbours' chunks in the tick before. So several
+// ticks are decided in one pass over the ranks, block by block, later ticks some blocks behind earlier ones:
+// the ranks at work stay in the cache, and blocks of one wave can be worked on at once. The result is that of
+// one tick after another.
 //
 //    wave   0    1    2    3    4    5            block of each tick
 //    tick 0 b0   b1   b2   b3   b4   b5
@@ -29,7 +30,7 @@
 
 namespace hemiola::synthesis {
 
-/// What all channels carry in consecutive ticks.
+/// The loads of all channels in consecutive ticks.
 struct TickPicks {
   int first_tick = 0;
   int tick_count = 0;
@@ -50,10 +51,10 @@ class TickMatcher {
 
   /// The last pass.
   const TickPicks& picks() const { return picks_; }
-  /// Hands the last pass over, so that it can be read while the next one is decided; `spare` is what was handed over
-  /// before, or empty.
+  /// Hands the last pass over, so that it can be read while the next one is decided; `spare` is the pass
+  /// handed over before, or empty.
   void swap_picks(TickPicks* spare) { std::swap(picks_, *spare); }
-  /// What a channel carries in a tick of the pass (0 … tick_count-1); kIdle for nothing.
+  /// A channel's chunk in a tick of the pass (0 … tick_count-1); kIdle for nothing.
   std::uint32_t pick(const TickPicks& picks, int tick, std::uint32_t channel) const {
     return picks.tables[row(tick) + place_of_[channel]];
   }
@@ -84,7 +85,7 @@ class TickMatcher {
   static int block_in(int wave, int round) { return wave - 2 * round; }
   int ticks_left() const;
   static int span_for(int ticks, int most);
-  /// The end of what a rank may send on in a tick, as a position in its log.
+  /// The end of the chunks that a rank may send on in a tick, as a position in its log.
   std::uint32_t& visible_end(Rank rank, int tick) {
     return visible_end_[static_cast<std::size_t>(rank) * ring_ +
                         (static_cast<std::size_t>(tick) & (ring_ - 1))];
@@ -102,7 +103,7 @@ class TickMatcher {
   std::int64_t missing_ = 0;
   ChunkSets have_;                   ///< per rank, chunks that are there or on their way
   std::vector<std::int32_t> lacks_;  ///< per rank, the number of the others
-  std::vector<ChunkArrivals> log_;   ///< per rank, what it has, in the order of arrival
+  std::vector<ChunkArrivals> log_;   ///< per rank, its chunks, in the order of arrival
   std::size_t ring_ = 1;             ///< ticks that visible_end_ remembers per rank, a power of two
   std::vector<std::uint32_t> visible_end_;
   // Tables with one entry per channel, in order of destination (Channels::first_in).

@@ -12,12 +12,13 @@
 
 namespace hemiola::synthesis {
 
-/// A flood in the fewest ticks that its links allow, or where chunks leave late, next to it. For networks whose ranks, numbered row by row in a grid of some
-/// shape, have neighbours at the same offsets, counted around the grid's ends: rings, tori, circulants, hypercubes, and
-/// a link for every pair; and for floods in which every rank begins with as many chunks of its own. A tick is the time
-/// in which a link takes one chunk, which may leave again `lag` ticks after the next. Source: after the spanning trees with labels of
-/// their own of edge-disjoint broadcasts in Cayley graphs; the tree is grown tick by tick, the nearest ranks first, by
-/// matching directions to ranks.
+/// A flood in the fewest ticks that its links allow, or where chunks leave late, next to it. For networks
+/// whose ranks, numbered row by row in a grid of some shape, have neighbours at the same offsets, counted
+/// around the grid's ends: rings, tori, circulants, hypercubes, and a link for every pair. And for floods in
+/// which every rank begins with as many chunks of its own. A tick is the time in which a link takes one
+/// chunk, which may leave again `lag` ticks after the next. Source: after the spanning trees with labels of
+/// their own of edge-disjoint broadcasts in Cayley graphs; the tree is grown tick by tick, the nearest ranks
+/// first, by matching directions to ranks.
 class Translates {
  public:
   static constexpr std::uint32_t kIdle = ~0u;
@@ -44,7 +45,7 @@ class Translates {
   GridShape shape_;
   std::vector<Tick> tree_;
   std::vector<std::uint32_t> direction_;  ///< by channel
-  /// By direction and sender, in the tick at hand: whose tree it serves.
+  /// By direction and sender, in the tick at hand: the rank of the tree that it serves.
   std::vector<std::vector<int>> roots_;
 };
 

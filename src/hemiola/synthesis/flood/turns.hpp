@@ -22,7 +22,7 @@ class Turns {
   void add(int speed, const Turn& turn);
   /// The next one; null where there is none.
   const Turn* next();
-  /// Takes what `next` gave.
+  /// Takes the chunk that `next` gave.
   void take() { ++taken_; }
 
  private:

@@ -166,7 +166,7 @@ std::uint32_t WidePorts::next_marked(std::uint32_t port, int first, int* passed)
   while (*passed < n) {
     const int at = (first + *passed) % n;
     const auto w = static_cast<std::size_t>(at) / 64;
-    // What is left of the word, but not beyond `first` where that is in it a second time.
+    // The rest of the word, but not beyond `first` where that is in it a second time.
     std::uint64_t bits = (own[w] | (into[w] & all[w])) & ~closed[w] & (~std::uint64_t{0} << (at % 64));
     const int word_end = std::min(n, static_cast<int>(w + 1) * 64);
     if (bits != 0) {

@@ -1,6 +1,7 @@
-// Ports that lead to many ranks of one speed, as those behind switches do, and which of their channels are to be looked
-// at, as sets of ranks: what an event costs goes with the ranks in words of 64, not with pairs of ranks. A link that all
-// channels of a port pass, or all of a speed into a rank, marks and closes all of them at once.
+// Ports that lead to many ranks of one speed, as those behind switches do, and which of their channels are to
+// be looked at, as sets of ranks. An event's cost goes with the ranks in words of 64, not with pairs of
+// ranks. A link that all channels of a port pass, or all of a speed into a rank, marks and closes all of them
+// at once.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class WidePorts {
   bool is_marked_over(std::uint32_t channel, std::uint32_t link) const;
 
   void mark(std::uint32_t channel);
-  /// What passes the link, as far as all channels of a port or into a rank do.
+  /// The chunks that pass the link, as far as all channels of a port or into a rank do.
   void mark_over(std::uint32_t link);
   /// All channels from a rank to those that are not in the set.
   void mark_out_of(Rank rank, const std::uint64_t* without);

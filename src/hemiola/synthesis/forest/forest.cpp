@@ -60,7 +60,8 @@ void check_connected(const Topology& topology, const ForestOptions& options) {
     check_reachable(phase.reducing ? channels.reversed() : channels, phase);
 }
 
-/// About what share of the time it takes to prepare both, to go up and down, and to go from every rank and back.
+/// About the share of the time for each: to prepare both, to go up and down, and to go from every rank and
+/// back.
 constexpr double kPreparing = 0.1, kUpAndDown = 0.1, kSpreading = 0.8;
 
 /// Up and down the same trees, or from every rank and back; the faster one where both can be tried.

@@ -7,11 +7,11 @@
 
 namespace hemiola::synthesis {
 
-/// Every tree takes the same bandwidth; links that are left over are not used. `bound` is the exact optimum of the
-/// bandwidth; of an all-reduce through switches or over links that differ from one direction to the other, what a
-/// choice of lengths proves; where ranks are not joined both ways, that of its two halves. Throws ArgumentError for
-/// other collectives, options out of range, more than 256 ranks and switches, a network on which some rank cannot reach
-/// another, or a switch that cannot be replaced by links.
+/// Every tree takes the same bandwidth; links that are left over are not used. `bound` is the exact optimum
+/// of the bandwidth. Of an all-reduce through switches or over links that differ from one direction to the
+/// other, it is the bound by a choice of lengths; where ranks are not joined both ways, that of its two
+/// halves. Throws ArgumentError for other collectives, options out of range, more than 256 ranks and
+/// switches, a network on which some rank cannot reach another, or a switch that cannot be replaced by links.
 Synthesis synthesize_forest(const Topology& topology, const ForestOptions& options);
 
 }  // namespace hemiola::synthesis

@@ -1,4 +1,4 @@
-// What the ways to lay a forest of trees have in common.
+// The common options of all kinds of forests.
 #pragma once
 
 #include <cstdint>

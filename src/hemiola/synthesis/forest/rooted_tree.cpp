@@ -38,7 +38,8 @@ RootedTree hang(int vertex_count, const std::vector<bounds::Edge>& graph, const 
 
 RootedTree hang_by_center(int vertex_count, const std::vector<bounds::Edge>& graph,
                           const std::vector<int>& tree) {
-  // What is farthest from anywhere is one end of a longest path; what is farthest from there the other.
+  // The vertex farthest from any vertex is one end of a longest path; the one farthest from there is the
+  // other.
   const int end = hang(vertex_count, graph, tree, 0).order.back();
   const RootedTree along = hang(vertex_count, graph, tree, end);
   int center = along.order.back();

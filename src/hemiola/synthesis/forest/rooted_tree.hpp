@@ -1,4 +1,4 @@
-// A tree hung up at one of its vertices: who is above whom, and how deep.
+// A tree hung up at one of its vertices: each vertex's parent, and its depth.
 #pragma once
 
 #include <cstdint>

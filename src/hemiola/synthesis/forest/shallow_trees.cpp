@@ -22,7 +22,7 @@ std::int64_t weight(int depth) {
   return std::int64_t{depth} * depth;
 }
 
-/// One tree, hung up, with what it takes to try exchanges on it.
+/// One tree, hung up, with the data for trying exchanges on it.
 class Hung {
  public:
   Hung(const std::vector<Edge>& graph, int vertex_count, std::vector<int> edges)
@@ -48,12 +48,13 @@ class Hung {
     return is_below(graph_[at(in)].a, top) != is_below(graph_[at(in)].b, top);
   }
 
-  /// By how much the weight grows if what hangs on `out` hangs on `in`.
+  /// The change of the weight if the subtree on `out` hangs on `in`.
   std::int64_t growth(int out, int in, std::int64_t* work) const {
     const int top = child_end(out);
     int inside = graph_[at(in)].a, outside = graph_[at(in)].b;
     if (!is_below(inside, top)) std::swap(inside, outside);
-    // Each vertex on the way up to `top` takes along what hangs below it but not below the one before it.
+    // Each vertex on the way up to `top` takes along the vertices that hang below it but not below the one
+    // before it.
     std::int64_t sum = 0;
     int done_first = first_[at(inside)], done_end = done_first;
     int new_depth = depth(outside) + 1;
@@ -90,7 +91,7 @@ class Hung {
 
   void hang_by(int root) {
     tree_ = hang(static_cast<int>(first_.size()), graph_, edges_, root);
-    // Numbers the vertices such that what is below one follows it.
+    // Numbers the vertices such that those below one follow it.
     std::vector<int> below(first_.size(), 1);
     for (std::size_t i = tree_.order.size(); --i > 0;)
       below[at(parent(tree_.order[i]))] += below[at(tree_.order[i])];
@@ -108,7 +109,7 @@ class Hung {
   const std::vector<Edge>& graph_;
   std::vector<int> edges_;
   RootedTree tree_;
-  std::vector<int> first_, end_;  ///< per vertex, the numbers of what is below it, itself first
+  std::vector<int> first_, end_;  ///< per vertex, the numbers of those below it, itself first
   std::vector<int> depth_of_;     ///< per number
 };
 

@@ -15,7 +15,7 @@
 namespace hemiola::synthesis {
 namespace {
 
-/// Fewer hang too many ranks by one port, which then delays what it passes on.
+/// Fewer hang too many ranks by one port, which then delays the chunks that it passes on.
 constexpr std::array kTreesUnasked{4, 6, 8, 12, 16, 24, 32, 48, 64};
 constexpr int kRounds = 12;
 /// More trees must carry so much more to be worth smaller chunks.
@@ -111,7 +111,7 @@ class Laying {
     return most;
   }
 
-  /// Lengths of links by what they carry, in units of a tree on the busiest one.
+  /// Lengths of links by their loads, in units of a tree on the busiest one.
   void stretch(double crowding) {
     double most = 0, unit = 0;
     for (std::size_t l = 0; l < load_.size(); ++l)

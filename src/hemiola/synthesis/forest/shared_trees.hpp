@@ -15,7 +15,7 @@ namespace hemiola::synthesis {
 struct SharedTrees {
   std::vector<bounds::Edge> pairs;  ///< of ranks with a channel either way; of no capacity of their own
   SpanningTrees trees;
-  double total_Bps = 0;  ///< what all trees carry together, up and down at once
+  double total_Bps = 0;  ///< the bandwidth of all trees together, up and down at once
   double most_Bps = 0;   ///< no all-reduce is faster
 };
 

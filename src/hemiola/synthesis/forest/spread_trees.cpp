@@ -21,11 +21,11 @@ namespace {
 
 constexpr int kMostSpreadUnasked = 16;
 constexpr double kGoodSpread = 0.99;
-/// About what share of the time the number of trees takes, and of the rest the switches.
+/// About the share of the time for the number of trees, and of the rest for the switches.
 constexpr double kChoosingSpread = 0.3, kSplitting = 0.3;
 
-/// What each link can carry if one tree takes that bandwidth, or more trees than there are. `against`: all links turned
-/// round.
+/// Each link's capacity in trees if one tree takes that bandwidth, or more trees than there are. `against`:
+/// all links turned round.
 CapacityGraph capacities(const Topology& topology, double tree_Bps, bool against) {
   constexpr double kMoreThanAll = std::int64_t{1}
                                   << 32;  // even of as many links as a topology may have, they add up
@@ -140,7 +140,7 @@ SpreadTrees::Rate SpreadTrees::best_rate(int trees, bool against) const {
   };
   double high = share_Bps(against) / trees;
   if (fits(high)) return {trees, high};
-  // Trees as thin as this fit wherever ranks reach each other.
+  // Trees as thin as this fit if ranks reach each other.
   double least = high;
   for (const Link& link : topology_.links()) least = std::min(least, link.bandwidth_Bps);
   double low = least / (static_cast<double>(trees) * topology_.rank_count());

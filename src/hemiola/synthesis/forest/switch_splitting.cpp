@@ -15,8 +15,8 @@ void join(CapacityGraph* graph, int from, int through, int to, std::int64_t amou
   if (from != to) graph->at(from, to) += amount;
 }
 
-/// Joins as much as leaves room for the trees. No cut loses more than what is joined, so what is missing afterwards
-/// says how much was too much.
+/// Joins as much as leaves room for the trees. No cut loses more than the joined bandwidth, so the missing
+/// bandwidth afterwards says how much was too much.
 void join_as_much_as_fits(CapacityGraph* graph, int from, int through, int to, const TreesFrom& trees) {
   const std::int64_t amount = std::min(graph->at(from, through), graph->at(through, to));
   if (amount == 0) return;

@@ -6,8 +6,8 @@
 namespace hemiola::synthesis {
 
 /// `trees` spanning out-trees must fit, and as much must be able to leave each switch as to enter it.
-/// Joins what enters a switch to what leaves it, as much of each pair as leaves room for the trees, until no switch is
-/// used. Throws ArgumentError where a switch is left over.
+/// Joins the links into a switch to those out of it, as much of each pair as leaves room for the trees, until
+/// no switch is used. Throws ArgumentError where a switch is left over.
 CapacityGraph without_switches(CapacityGraph graph, const TreesFrom& trees);
 
 }  // namespace hemiola::synthesis

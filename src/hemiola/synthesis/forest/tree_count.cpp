@@ -46,7 +46,7 @@ class RateSearch {
     const auto stops = [&](const bounds::Partition& partition) {
       return partition.capacity_between(copies) < std::int64_t{trees} * (partition.part_count - 1);
     };
-    // What stopped other trees often stops these, and is found faster.
+    // The cut that stopped other trees often stops these, and is found faster.
     if (std::any_of(in_the_way_.begin(), in_the_way_.end(), stops)) return false;
     bounds::Partition tightest = bounds::cheapest_partition(links_.rank_count, copies, 1, trees);
     if (!stops(tightest)) return true;
@@ -71,7 +71,7 @@ TreeRate choose_rate(const TwoWayLinks& links, int trees, double optimum_Bps) {
   RateSearch search(links, optimum_Bps);
   if (trees > 0) return search.thickest(trees, 0);
   const double enough_Bps = kGoodEnough * optimum_Bps;
-  // What each number of trees carries at most, best first; all that may be enough count as equal.
+  // The most that each number of trees carries, best first; all that may be enough count as equal.
   std::vector<std::pair<double, int>> hopes;
   for (int count = 1; count <= kMostTreesUnasked; ++count)
     if (const std::vector<double> rates = search.candidates(count, 0); !rates.empty())

@@ -1,5 +1,5 @@
-// How many spanning trees of one bandwidth to pack into two-way links, and how thick they can be: decided before any
-// tree is laid, by what every partition of the ranks lets through [tutte1961; nashwilliams1961].
+// How many spanning trees of one bandwidth to pack into two-way links, and how thick they can be. Every
+// partition's capacity decides it before any tree is laid [tutte1961; nashwilliams1961].
 #pragma once
 
 #include "hemiola/synthesis/forest/two_way_links.hpp"
@@ -12,7 +12,7 @@ struct TreeRate {
   double total_Bps() const { return trees * tree_Bps; }
 };
 
-/// The exact optimum: no trees carry more together, whatever their bandwidths.
+/// The exact optimum: no trees, of any bandwidths, carry more together.
 double strength_Bps(const TwoWayLinks& links);
 
 /// `trees` of the largest bandwidth at which they fit; with 0, the fewest up to 64 that come within 1 % of the

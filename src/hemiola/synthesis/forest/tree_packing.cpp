@@ -70,8 +70,9 @@ class Packing {
     graph_.at(from, to) -= count;
   }
 
-  /// How many trees of the batch may take the link so that all other trees can still be completed: what can flow from
-  /// one end to the other, also through the unfinished batches, beyond what those need [ForestColl, Theorem 10].
+  /// How many trees of the batch may take the link so that all other trees can still be completed. It is the
+  /// flow from one end to the other, also through the unfinished batches, beyond their own needs [ForestColl,
+  /// Theorem 10].
   std::int64_t most_trees_over(int from, int to) const {
     const std::int64_t wanted = std::min(graph_.at(from, to), growing_[current_].batch.count);
     const int ranks = graph_.rank_count();

@@ -48,7 +48,7 @@ struct Parts {
   Sends wait, finish;
 };
 
-/// The time of all without a delay, and of what is left after a long one: both count.
+/// The whole time without a delay, and the rest after a long one: both count.
 Picoseconds score(const Channels& channels, const Parts& parts, int chunk_count) {
   return replay(channels, concatenated(parts.wait, parts.finish), chunk_count) +
          replay(channels, parts.finish, chunk_count);

@@ -1,4 +1,4 @@
-// An all-reduce with one late rank as trees: what the others do while they wait, and what is left when it has come.
+// An all-reduce with one late rank as trees: the others' work while they wait, and the rest when it has come.
 //
 //     wait    the others add up a chunk at its owner, the first rank that the late one reaches; copies of the sum go to
 //             whomever else the late rank itself sends its part

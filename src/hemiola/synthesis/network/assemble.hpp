@@ -8,8 +8,8 @@
 
 namespace hemiola::synthesis {
 
-/// `sends` were made for `channels.reversed()`; the result holds for `channels`, last step first. What carried a chunk
-/// from its source to every rank now carries every rank's part to the source, once.
+/// `sends` were made for `channels.reversed()`; the result holds for `channels`, last step first. The sends
+/// that carried a chunk from its source to every rank now carry every rank's part to the source, once.
 Sends turned_round(const Sends& sends, const Channels& channels);
 
 /// One list after another.

@@ -31,7 +31,7 @@ SendPlaces::SendPlaces(const Channels& channels, const Sends& sends, int chunk_c
   if (!sends.empty() && count_ > kSparse * sends.size()) number_used();
 }
 
-/// Chunk by chunk, so that a number per rank tells what is known of the chunk at hand.
+/// Chunk by chunk, so that a number per rank holds the state of the chunk at hand.
 void SendPlaces::number_used() {
   struct Known {
     std::uint32_t chunk = ~0u;

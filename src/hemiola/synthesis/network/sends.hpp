@@ -1,4 +1,4 @@
-// What a matcher decides is a list of sends. The rest of the folder turns such a list round, times it, and makes a Schedule
+// A matcher decides a list of sends. The rest of the folder turns such a list round, times it, and makes a Schedule
 // of it.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Hosts with several ranks and network cards: fast links inside a host, one port per card on the network that
-// joins the hosts. A card shared by ranks is a vertex of its own (rank -> card -> core), so that what they
-// send together is limited by the card; a card that only one rank uses is that rank's port.
+// joins the hosts. A card shared by ranks is a vertex of its own (rank -> card -> core), so that the card
+// limits their sends together; a card that only one rank uses is that rank's port.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Every rank has one port on one switch: what it sends to all others together is limited by that port.
+// Every rank has one port on one switch: that port limits its sends to all others together.
 #pragma once
 
 #include "hemiola/topology/builders/wiring.hpp"

@@ -1,4 +1,4 @@
-// What every builder uses to lay cables: the cost of a link, and a list of links that grows under the
+// Every builder's tools to lay cables: the cost of a link, and a list of links that grows under the
 // topology's limits.
 #pragma once
 
@@ -32,7 +32,7 @@ constexpr LinkCost other_half(LinkCost cost) {
 void check_range(const char* builder, const char* what, std::int64_t value, std::int64_t low,
                  std::int64_t high);
 
-/// Throws ArgumentError when a builder would exceed what a Topology may hold; call before allocating.
+/// Throws ArgumentError when a builder would exceed a Topology's limits; call before allocating.
 void check_size(const char* builder, std::int64_t vertex_count, std::int64_t link_count);
 
 class Wiring {
@@ -52,7 +52,7 @@ class Wiring {
     one_way(switch_vertex, vertex, other_half(path));
   }
   int link_count() const { return static_cast<int>(links_.size()); }
-  /// Says that what has been laid since `first_link` (the link_count before) is a card's; a card may have several parts.
+  /// Makes the links laid since `first_link` (the link_count before) a card's; a card may have several parts.
   void name_nic(std::string name, int host, int first_link) {
     Nic nic{std::move(name), host, {}};
     for (int link = first_link; link < link_count(); ++link) nic.links.push_back(link);

@@ -79,7 +79,7 @@ void UcxWire::come_to_epoch() try {
   take(std::make_unique<UcxWorker>(context_));
   desk_.announce(worker_->address());
 } catch (const ArgumentError& e) {
-  throw LostRankError(std::string(e.what()) + kRaiseFileLimit + " (docs/how-to/several-hosts.md)");
+  throw LostRankError(std::string(e.what()) + kRaiseFileLimit + " (docs/reference/wires.md)");
 }
 
 UcxWire::Line& UcxWire::line_of(Rank peer) const {
