@@ -75,7 +75,7 @@ def test_a_grid_whose_last_dimension_is_not_the_slowest_has_no_hosts(dims: list[
     # Before, its lines were taken for hosts, which shut out what is made for any network, at twice the bound.
     network = hm.topologies.switch_2d(dims, latency_s=1e-6, bandwidth=[50e9, 50e9])
     plan = hm.plan(network, "all_reduce", NBYTES, hm.Conditions(late={network.rank_count // 2: DELAY_S}))
-    assert plan.name == "late_forest"
+    assert plan.name in ("late_forest", "late_matched")
     assert (plan.seconds - DELAY_S) / (plan.bound_s - DELAY_S) <= 1.1
 
 

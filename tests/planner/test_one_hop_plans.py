@@ -152,5 +152,5 @@ def test_trees_from_one_root_are_left_out_where_packing_them_takes_long() -> Non
     plan = hm.plan(network, "broadcast", 64 << 20, hm.Conditions(slow={0: 2.0}))
     left = [one.reason for one in plan.left_out if one.label.startswith("forest")]
     assert left
-    assert all("ranks times links" in reason for reason in left)
+    assert any("operations" in reason for reason in left)
     assert plan.seconds <= 1.05 * plan.bound_s

@@ -165,7 +165,9 @@ def test_schedules_synthesized_under_slow_ranks_go_round_their_links(kind: str) 
     ]
     assert "of slow links" in plan.alternatives[0].variant
     assert hm.verify(plan.schedule) == []
-    assert plan.seconds < 0.75 * min(as_if_well)
+    # As if all were fast they take a third longer at least, and are not made beside one at the bound.
+    assert plan.seconds < 0.75 * min(as_if_well, default=2 * plan.bound_s)
+    assert as_if_well or plan.seconds <= 1.01 * plan.bound_s
 
 
 @pytest.mark.parametrize("nbytes", [1 << 10, 1 << 16, 1 << 18, 1 << 20, 1 << 24])

@@ -8,7 +8,7 @@ import hemiola as hm
 from hemiola._core import estimate_by_steps_s, estimate_exchange_s
 from hemiola.errors import ArgumentError
 from hemiola.planner import planning
-from hemiola.planner.synthesized import is_uneven, links_between_ranks
+from hemiola.planner.synthesized import is_uneven
 from hemiola.synthesis import topology_algorithms
 from hemiola.verify import first_violation
 
@@ -115,11 +115,10 @@ def test_a_large_all_to_all_is_planned_without_its_schedule() -> None:
 
 
 def test_a_slow_rank_on_a_large_torus_leaves_enough_to_synthesize_once() -> None:
-    # Half of the transfers that are allowed is too little for 900 ranks.
     plan = hm.plan(
         hm.topologies.torus([10, 10, 9], **LINK), "all_reduce", 64 * MIB, hm.Conditions(slow={7: 2.0})
     )
-    assert plan.alternatives[0].label == "synthesized (1 chunks a rank)"
+    assert plan.alternatives[0].label.startswith("synthesized (1 chunks a rank")
     assert plan.seconds <= 2.0 * plan.bound_s
 
 
@@ -165,20 +164,6 @@ def test_a_gather_over_rings_and_switches_is_synthesized() -> None:
     plan = hm.plan(network, "gather", 600_344_708, hm.Conditions(), root=3)
     assert plan.alternatives[0].label == "synthesized (4 chunks a rank)"
     assert plan.seconds <= 1.05 * plan.bound_s
-
-
-@pytest.mark.parametrize(
-    ("network", "links"),
-    [
-        (hm.topologies.torus([4, 4], **LINK), 16 * 4),
-        (hm.topologies.switch(5, **LINK), 25),
-        (hm.topologies.rfs_3d([2, 4, 7], **LINK), 56 * (1 + 3 + 7)),
-        (hm.topologies.hosts(3, 4, 1, **HOSTS), 3 * 4 * 4 + 12 * 12),
-    ],
-    ids=["torus", "switch", "rfs", "hosts"],
-)
-def test_links_through_switches_are_counted_one_by_one(network: hm.Topology, links: int) -> None:
-    assert links_between_ranks(network) == links
 
 
 @pytest.mark.parametrize(
@@ -234,7 +219,7 @@ def test_little_effort_leaves_candidates_out_and_much_leaves_none() -> None:
     assert unknown
     left_out = {one.label: one.reason for one in little.left_out}
     assert set(unknown) <= set(left_out)
-    assert left_out["forest"] == "36 ranks and switches, at most 5"
+    assert "operations" in left_out["forest (2 pieces)"]
     assert "transfers, at most" in left_out["all_reduce_themis (64 parts)"]
     assert all(f"{label} ({reason})" in little.explain() for label, reason in left_out.items())
     assert all(other.is_comparable for other in much.alternatives)
@@ -294,7 +279,7 @@ def test_large_networks_are_searched_twice_where_more_chunks_do_not_fit() -> Non
     plan = hm.plan(network, "all_gather", 434_077_568, hm.Conditions(slow={124: 2.0, 177: 4.0}))
     assert plan.alternatives[0].label == "synthesized (1 chunks a rank, of slow links)"
     assert plan.seconds <= 1.21 * plan.bound_s
-    assert any(one.label.startswith("synthesized (4 chunks") for one in plan.left_out)
+    assert any(one.label.startswith("synthesized (16 chunks") for one in plan.left_out)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from hemiola.errors import ArgumentError
 from hemiola.planner.around_late_rank import around_late_rank, beside_late_rank
 from hemiola.planner.around_slow import are_enough
 from hemiola.planner.brought import made_now
+from hemiola.planner.budget import Searches
 from hemiola.planner.crowding import crowding_s
 from hemiola.planner.far_first import FAR_FIRST, far_first
 from hemiola.planner.in_segments import in_segments
@@ -85,7 +86,7 @@ def plan(
     codecs : hemiola.codecs.Speeds, optional; of the core that each rank has to encode and decode. None: as measured on
         this machine. Only where there is a density.
     effort : float, above 0 and at most 1,000; how many times as much as usual may be made and simulated. That is
-        counted in transfers, so that the same call gives the same plan on every machine.
+        counted in operations and transfers, so that the same call gives the same plan on every machine.
     watches_ports : bool, whether ranks are to tell from the messages how fast ports are, as communicators do: those of
         exchanges for slow ranks are then no shorter than that takes.
 
@@ -105,12 +106,12 @@ def plan(
     that is too large for the rest of that second is not simulated; where one switch joins all ranks, or every two have
     a link, and that is the best one by formula, the formulas decide alone. On all other networks such a candidate is
     estimated: step by step, by the time of the busiest link of each. There, schedules synthesized for the topology are
-    among the candidates. Without switches that holds up to some 1,000 ranks (an all_to_all 200), behind switches up to
-    540 (of buffers below 4 MiB 410, an all_to_all 50). Their formula is the lower bound; once a simulated one is within
-    1 % of it, those that need a long search are not made. Around one late rank they go up to some 2,000 ranks without
-    switches, and 1,000 on hosts alike; where these come near enough, larger schedules that know of no late rank are
-    left out. `Plan.left_out` and `Plan.explain` name everything left out, with the reason. A progress bar appears on a
-    terminal once a second has passed, elsewhere a line every 30 s.
+    among the candidates, as far as the budget of all searches goes: it counts small operations of the core. Their
+    formula is the lower bound; once a simulated one is within 1 % of it, those that need a long search are not made.
+    Nor are more chunks where the last number was no faster than the one before. Where schedules around one late rank
+    come near enough, larger ones that know of no late rank are left out. `Plan.left_out` and `Plan.explain` name
+    everything left out, with the reason. A progress bar appears on a terminal once a second has passed, elsewhere a
+    line every 30 s.
 
     With a density all candidates are simulated once more with zeros left out. Messages leave them out where a core
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.
@@ -120,6 +121,7 @@ def plan(
     name = topology.name
     topology, conditions = with_even_ports(*settled(topology, replace(told, density=1.0)))
     with ProgressBar("planning") as bar:
+        searches = Searches(effort)
         with bar.part(_BOUNDING):
             bound = lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
         speed = port_speed(topology, conditions)
@@ -131,7 +133,7 @@ def plan(
                 topology,
                 task,
                 bound.seconds,
-                effort,
+                searches,
                 messages_are_told=is_network_alone or speed.message_s > 0,
                 may_be_short=is_network_alone and not watches_ports,
                 links_decide=is_network_alone and crowding == shared_message_s == 0 and told.density == 1,
@@ -149,7 +151,7 @@ def plan(
                 combine_bandwidth,
                 sharing if crowding else None,
                 shared_message_s,
-                effort=effort,
+                searches=searches,
                 least_s=bound.seconds if is_uneven(topology) else None,
             )
             alternatives, chosen = race.race(found)
@@ -170,11 +172,10 @@ def plan(
             bound = lower_bound(topology, kind, nbytes, conditions=sparse.conditions, root=root)
             if coded.is_coded:
                 alternatives, chosen = coded_alternatives, coded_chosen
-    ranks = topology.rank_count
     return Plan(
         kind,
         nbytes,
-        ranks,
+        topology.rank_count,
         name,
         told,
         network,
@@ -191,7 +192,7 @@ def _found(
     topology: Topology,
     task: Task,
     bound_s: float,
-    effort: float,
+    searches: Searches,
     *,
     messages_are_told: bool,
     may_be_short: bool,
@@ -207,11 +208,11 @@ def _found(
     nothing but links decides, trees of a mesh, or what is made around a late rank, may be known to come nearer the
     bound than what takes long to make.
     """
-    known = candidates(task)
+    known, effort = candidates(task), searches.effort
     in_shares: list[Candidate | LeftOut] = []
     if messages_are_told and is_uneven(topology):
         in_shares += through_hosts(task, bound_s, effort)
-    late = around_late_rank(topology, task, bound_s, effort)
+    late = around_late_rank(topology, task, bound_s, searches, may_be_enough=effort <= 1)
     late_is_enough = links_decide and late.is_enough
     may_be_enough = links_decide and is_enough(task, effort)
     for_trees = effort if links_decide else _SHARE_BESIDE_LINKS * effort
@@ -222,7 +223,7 @@ def _found(
     trees_are_enough |= links_decide and is_fluid and effort == 1 and are_enough(known, task, bound_s)
     is_searched = not trees_are_enough and not late_is_enough
     least_chunks = least_chunks_beside(in_shares, task)
-    made = synthesized(topology, task, bound_s, effort, least_chunks=least_chunks, is_searched=is_searched)
+    made = synthesized(topology, task, bound_s, searches, least_chunks=least_chunks, is_searched=is_searched)
     made += on_meshes
     on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) and is_searched else []
     hop_apart = [*one_hop(task, bound_s, effort)] if messages_are_told else []

@@ -17,6 +17,7 @@ from hemiola.algorithms.task import given
 from hemiola.codecs import Speeds
 from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked
+from hemiola.planner.budget import Searches
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.distance import mean_hops
 from hemiola.planner.distinct import distinct_messages
@@ -67,7 +68,7 @@ class Race:
         crowding_s: Callable[[Schedule], float] | None,
         shared_message_s: float = 0.0,
         *,
-        effort: float = 1.0,
+        searches: Searches | None = None,
         least_s: float | None = None,
     ) -> None:
         """`least_s`: the lower bound, where formulas know too little of the network to decide anything."""
@@ -78,9 +79,11 @@ class Race:
         self._combine_bandwidth = combine_bandwidth
         self._crowding_s = crowding_s
         self._shared_message_s = shared_message_s
+        self._searches = searches or Searches()
+        effort = self._searches.effort
         self._budget = TRANSFER_BUDGET[network] * effort
         self._least_s = least_s
-        self._effort, self._has_spared = effort, False
+        self._has_spared = False
         self._may_make = _ESTIMATED_TRANSFERS * effort
         self._most_exchanged, self._most_followed = _MOST_EXCHANGED_HOPS * effort, _MOST_HOPS * effort
         self._messages_cost = bool((topology.links["message_s"] > 0).any())
@@ -126,6 +129,8 @@ class Race:
                         continue
                     judged = self._judge(candidate, schedule, None if best is None else best[0])
                 seen.append(replace(judged, is_predicted=is_predicted))
+                if schedule is not None:
+                    self._searches.saw(judged.label, judged.seconds)
                 self._is_any_known |= judged.simulated_s is not None or judged.estimated_s is not None
                 self._keep_if_best_estimated(judged, schedule)
                 if schedule is None or judged.simulated_s is None:
@@ -192,7 +197,7 @@ class Race:
 
     def _is_spared(self, candidate: Candidate, best_s: float) -> bool:
         """Say whether it takes long to make and the best is as good as the bound, nearer to it the more effort."""
-        as_good = 1 + (AS_GOOD - 1) / max(self._effort, 1.0)
+        as_good = 1 + (AS_GOOD - 1) / max(self._searches.effort, 1.0)
         return candidate.is_searched and best_s <= as_good_as(
             candidate.formula_s, delay_s=self._delay_s, as_good=as_good
         )
@@ -281,11 +286,11 @@ class Race:
             if candidate.transfer_count > self._budget:
                 return None
             self._budget -= candidate.transfer_count
-        elif (making := self._making(candidate)) > self._may_make:
+        elif (making := self._making(candidate)) > self._may_make and not candidate.is_searched:
             reason = too_many(making, "transfers to make and estimate", self._may_make)
             self.left_out.append(LeftOut(candidate.label, reason))
             return None
-        else:
+        elif not candidate.is_searched:
             self._may_make -= making
         schedule = checked(candidate.name, candidate.generate())
         if self._least_s is not None and (reason := self._goes_far(schedule)):

@@ -35,7 +35,7 @@ ChunkWays route_from_sink(const Delivery& delivery, std::uint64_t seed) {
       to[chunk] = delivery.holders[chunk];
     }
   const Channels reversed = delivery.channels.reversed();
-  ChunkWays ways = TreeRouter({reversed, from, to}, seed).route();
+  ChunkWays ways = TreeRouter({reversed, from, to}, seed).route(TreeRouter::Rounds::first_is_longest);
   // The reversed network's channels, sorted by their sources, are this one's sorted by destination.
   const std::span<const std::uint32_t> by_destination = delivery.channels.by_destination();
   for (std::vector<std::uint32_t>& way : ways) {

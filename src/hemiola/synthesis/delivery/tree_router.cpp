@@ -51,14 +51,15 @@ TreeRouter::TreeRouter(const Delivery& delivery, std::uint64_t seed)
       in_tree_(distance_.size(), 0),
       wanted_in_(distance_.size(), 0) {}
 
-ChunkWays TreeRouter::route() {
+ChunkWays TreeRouter::route(Rounds rounds) {
   std::vector<Batch> all = batches();
   if (all.empty()) return std::move(trees_);
   const Forecast forecast;
-  constexpr double kAllRounds = kRounds + kSpreadingRounds;
+  // The work of the rounds behind is counted in rounds, or the first one is as long as all.
+  const double all_rounds = rounds == Rounds::first_is_longest ? 1 : kRounds + kSpreadingRounds;
   for (int round = 0; round < kRounds; ++round) {
     shuffle(&all, &random_);
-    choose_all_again(all, forecast, round / kAllRounds, 1 / kAllRounds);
+    choose_all_again(all, forecast, round / all_rounds, 1 / all_rounds);
     const auto used = std::count_if(load_.begin(), load_.end(), [](double l) { return l > 0; });
     fair_load_ = std::accumulate(load_.begin(), load_.end(), 0.0) /
                  static_cast<double>(std::max<std::ptrdiff_t>(used, 1));
@@ -68,7 +69,7 @@ ChunkWays TreeRouter::route() {
   for (int round = 0; round < kSpreadingRounds; ++round) {
     fair_load_ = kPart * *std::max_element(load_.begin(), load_.end());
     shuffle(&all, &random_);
-    choose_all_again(all, forecast, (kRounds + round) / kAllRounds, 1 / kAllRounds);
+    choose_all_again(all, forecast, (kRounds + round) / all_rounds, 1 / all_rounds);
     if (const double end = end_estimate(); end < kWorthwhile * least) {
       least = end;
       best = trees_;

@@ -10,6 +10,9 @@
 namespace hemiola::synthesis {
 namespace {
 
+/// Small operations of setting up a channel, its route, and a search's notes of it: 0.65 µs among 700,000.
+constexpr std::int64_t kPerChannel = 200;
+
 /// The ranks that a chunk from `src` gets to without passing another rank.
 std::vector<Rank> peers_of(const Topology& topology, Rank src, std::vector<int>* seen_by) {
   std::vector<Vertex> frontier{Vertex{src}};
@@ -60,9 +63,9 @@ Channels::Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyMo
     : rank_count_(topology.rank_count()) {
   network_.link_count = static_cast<std::uint32_t>(topology.link_count());
   const std::vector<RankPair> pairs = peer_pairs(topology);
+  heed_interrupt(kPerChannel * static_cast<std::int64_t>(pairs.size()));  // before any is set up
   const Routes routes(topology, pairs);
   for (std::uint32_t p = 0; p < pairs.size(); ++p) {
-    heed_interrupt(4 * static_cast<std::int64_t>(routes.path(p).size()));
     if (!passes_rank(topology, routes.path(p))) add(topology, pairs[p], routes.path(p), chunk_bytes, latency);
   }
   index_ends();

@@ -1,0 +1,157 @@
+"""The work of one plan, counted in small operations of the core, and the searches that share it.
+
+Operations are counted, not seconds, so that the same call gives the same plan on every machine. One is about 3 ns."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from hemiola._core import Budget, spend
+from hemiola.errors import BudgetSpentError
+from hemiola.planner.outcome import NothingMadeError, too_many
+
+#: Operations of all searches of a plan with the usual effort: two seconds of one core at most.
+WORK = 900_000_000
+#: Operations of a transfer that Python makes with arrays, which the core does not count.
+_IN_ARRAYS = 50
+#: What a transfer of trees, or of chunks that are matched, takes at least: to find, to list, and to judge beside others.
+IN_TREES, IN_CHUNKS = 150, 25
+#: Shares of the budget that a search of a source may take, the first of its family and a later, larger one. Measured
+#: on the 200 settings of benchmarks/plans.py: about what the largest search takes there whose schedule is worth it.
+SHARES = {
+    # Rounds over all ways. Larger ones hardly ever beat the published exchange in which the farthest go first, and
+    # behind switches all but small ones do not.
+    "all_to_all": (0.08, 0.08),
+    "all_to_all_behind_switches": (0.012, 0.012),
+    # All ways end at one rank. The first alone is far better than what is published; later ones gain 2 %.
+    "gather": (1.0, 0.13),
+    "scatter": (1.0, 0.13),
+    # Many chunks fill a long way, and take about as long as few.
+    "broadcast": (0.148, 0.25),
+    "reduce": (0.148, 0.25),
+    # More chunks a rank gain little on networks where one takes long.
+    "all_reduce": (0.23, 0.07),
+    "all_gather": (0.23, 0.07),
+    "reduce_scatter": (0.23, 0.07),
+    # The first number of pieces is the one that suits the buffer. From one root there are few trees.
+    "forest": (0.054, 0.054),
+    "forest_of_one_root": (0.031, 0.031),
+    # The later one has as many chunks as the budget allows.
+    "late_matched": (0.4, 0.8),
+    "late_forest": (0.14, 0.14),
+    # Made by rule.
+    "late_stars": (0.025, 0.025),
+    "late_hosts": (0.25, 0.25),
+    "late_rails": (0.25, 0.25),
+    "one_shot": (0.25, 0.25),
+}
+
+Made = TypeVar("Made")
+
+
+class Searches:
+    """The searches of one plan. Other work does not count, since it may be remembered from an earlier plan.
+
+    Parameters
+    ----------
+    effort : float > 0, times the usual work.
+    """
+
+    def __init__(self, effort: float = 1.0) -> None:
+        self.effort = effort
+        self._work = effort * WORK
+        self._spent, self._trials = 0, 1
+        self._last: dict[str, tuple[float, float]] = {}  # size and operations of the last search of a family
+        self._seconds: dict[str, float] = {}  # of the last schedule of a family
+        self._is_done: dict[str, str] = {}  # families whose later ones are slower, with the first such one
+
+    @property
+    def left(self) -> float:
+        """How many operations are left."""
+        return max(0.0, self._work - self._spent)
+
+    def run(
+        self,
+        label: str,
+        size: float,
+        search: Callable[[], Made],
+        source: str,
+        *,
+        in_arrays: float = 0,
+        at_least: float = 0,
+        networks: int = 1,
+    ) -> Made:
+        """Make something with its source's share of the budget, or with what is left of that.
+
+        Parameters
+        ----------
+        label : str, as of a candidate. Searches whose labels differ in numbers alone are a family.
+        size : float > 0, such as chunks. A search of a family is not begun if the one before took too much for each
+            unit, or was slower than the one before it.
+        search : makes it.
+        source : str, a key of `SHARES`.
+        in_arrays : float >= 0, transfers that Python makes itself.
+        at_least : float >= 0, operations that the search is known to take.
+        networks : int >= 1, that the share is for, as they are and as slow as they are now.
+
+        Raises
+        ------
+        NothingMadeError
+            where that does not suffice; its text says why.
+        """
+        family = _family(label)
+        if family in self._is_done:
+            raise NothingMadeError(f"{self._is_done[family]} is no faster than the one before it")
+        first, later = SHARES[source]
+        share = (later if _network_free(family) in self._last else first) / networks
+        may = min(share * self._work, self.left)
+        own_work = round(_IN_ARRAYS * in_arrays)
+        last_size, last_took = self._last.get(_network_free(family), (1.0, 0.0))
+        least = max(last_took * size / last_size, own_work, at_least)
+        if least >= may:
+            raise NothingMadeError(too_many(least, "operations at least", may))
+        own, self._trials = Budget(round(may)), 1
+        took = may
+        try:
+            with own:
+                spend(own_work)
+                made = search()
+            took = own.spent / self._trials
+        except BudgetSpentError as error:
+            raise NothingMadeError(f"stopped after {own.spent:,} operations: {error}") from None
+        finally:
+            self._spent += own.spent
+            self._last[_network_free(family)] = size, max(took, 1.0)
+        return made
+
+    def repeated(self, trials: int) -> None:
+        """Note how many trials the search that runs has made: a larger one is expected to take as long as one of them."""
+        self._trials = trials
+
+    def room(self, label: str) -> float:
+        """Return how large one more search of a family may be that takes all operations that are left.
+
+        Chunks are looked at as sets, so that operations grow with their number and the length of a set: with a power
+        between the first and the second. Infinite before any search of the family.
+        """
+        size, took = self._last.get(_network_free(_family(label)), (math.inf, 1.0))
+        return float(size * (self.left / took) ** (2 / 3))
+
+    def saw(self, label: str, seconds: float) -> None:
+        """Note how long a schedule takes: with the usual effort a family ends where one is no faster than the last."""
+        family = _family(label)
+        if self.effort <= 1 and seconds >= self._seconds.get(family, math.inf):
+            self._is_done[family] = label
+        self._seconds[family] = seconds
+
+
+def _family(label: str) -> str:
+    return re.sub("[0-9]+", "", label)
+
+
+def _network_free(family: str) -> str:
+    """Return a family without its network: on links as slow as they are now searches take about as long."""
+    return family.split(",")[0].rstrip(")")
