@@ -251,7 +251,9 @@ def _on_late_rails(
         at_least = IN_TREES * per_piece * pieces
         make = partial(late_rails, network, task.late_ranks[0], pieces=pieces)
         try:
-            made = searches.run(f"late_rails ({pieces} pieces)", pieces, make, "late_rails", at_least=at_least)
+            made = searches.run(
+                f"late_rails ({pieces} pieces)", pieces, make, "late_rails", at_least=at_least
+            )
         except NothingMadeError as error:
             yield LeftOut(f"late_rails ({pieces} pieces)", str(error))
             return
