@@ -17,7 +17,7 @@ from hemiola.planner.outcome import NothingMadeError, too_many
 WORK = 900_000_000
 #: Operations of a transfer that Python makes with arrays, which the core does not count.
 _IN_ARRAYS = 50
-#: What a transfer of trees, or of chunks that are matched, takes at least: to find, to list, and to judge beside others.
+#: The least operations of a transfer of trees, or of matched chunks: to find, to list, and to judge beside others.
 IN_TREES, IN_CHUNKS = 150, 25
 #: Shares of the budget that a search of a source may take, the first of its family and a later, larger one. Measured
 #: on the 200 settings of benchmarks/plans.py: about what the largest search takes there whose schedule is worth it.
@@ -128,7 +128,7 @@ class Searches:
         return made
 
     def repeated(self, trials: int) -> None:
-        """Note how many trials the search that runs has made: a larger one is expected to take as long as one of them."""
+        """Note the number of trials of the running search: a larger search is expected to cost one of them."""
         self._trials = trials
 
     def room(self, label: str) -> float:
