@@ -130,8 +130,8 @@ def main() -> None:
     names = [name for folder in folders for name in executables_of(folder)]
     packages = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]] if with_python else []
     if options.core:
-        install(packages)
         core = core_of(options.core)
+        install(packages)
     else:
         install([*TOOLS, *(["nanobind>=3.1"] if with_python else []), *packages])
         compile_targets([*names, *(["_core"] if with_python else [])], with_python)

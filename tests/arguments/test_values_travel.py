@@ -15,7 +15,8 @@ import pytest
 import travelling
 
 import hemiola as hm
-from hemiola.torch import errors as torch_errors
+
+torch_errors = pytest.importorskip("hemiola.torch.errors", exc_type=ImportError)  # needs PyTorch
 
 ROADS: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda value: pickle.loads(pickle.dumps(value)),
