@@ -66,6 +66,11 @@ class ProgressBar:
         self._begin += length
         self._length = 0.0
 
+    def at(self, share: float) -> None:
+        """Say which share of the work is done: the next part begins there."""
+        self._begin, self._length = share, 0.0
+        self._advance(0.0)
+
     def _advance(self, share: float) -> None:
         """Go to this share of the part at hand."""
         share = self._begin + self._length * share

@@ -6,6 +6,7 @@ import pytest
 
 import hemiola as hm
 from hemiola.algorithms import Task
+from hemiola.planner.budget import Searches
 from hemiola.planner.in_segments import in_segments
 from hemiola.topology.port_speed import port_speed
 
@@ -24,7 +25,7 @@ def test_the_formula_of_segments_is_what_a_simulation_finds_or_a_little_more(
 ) -> None:
     network, now = switch(ranks, message_s), hm.Conditions(slow={7: factor})
     task = Task("all_reduce", ranks, nbytes, port_speed(network, now), now, 0, network)
-    (one,) = in_segments(task, 0.0, set())
+    (one,) = in_segments(task, 0.0, Searches(), set())
     schedule = one.generate()
     assert schedule.transfer_count == one.transfer_count
     assert 0.93 <= hm.simulate(schedule, network, nbytes, now).seconds / one.formula_s <= 1.002
@@ -66,7 +67,7 @@ def test_segments_are_for_one_slow_rank_behind_one_switch(
 ) -> None:
     now = hm.Conditions(slow=slow)
     task = Task("all_reduce", network.rank_count, MIB, port_speed(network, now), now, 0, network)
-    assert not list(in_segments(task, 0.0, set()))
+    assert not list(in_segments(task, 0.0, Searches(), set()))
 
 
 def test_it_leaves_algorithms_for_a_late_rank_their_chance() -> None:
@@ -82,6 +83,6 @@ def test_a_delay_counts_for_no_fewer_segments() -> None:
     for late in ({}, {3: 10.0}):
         now = hm.Conditions(late=late, slow={7: 2.0})
         task = Task("all_reduce", 64, nbytes, port_speed(network, now), now, 0, network)
-        (one,) = in_segments(task, 0.0, set())
+        (one,) = in_segments(task, 0.0, Searches(), set())
         labels.append(one.variant)
     assert labels[0] == labels[1]

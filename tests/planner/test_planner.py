@@ -6,7 +6,7 @@ import pytest
 
 import hemiola as hm
 from hemiola.errors import ArgumentError
-from hemiola.planner import planning
+from hemiola.planner.budget import IN_SIMULATION, SHARES, WORK
 from hemiola.topology.port_speed import port_speed
 
 KINDS = [
@@ -24,6 +24,11 @@ LATENCY_S, BANDWIDTH = 5e-6, 12.5e9
 
 def switch(rank_count: int) -> hm.Topology:
     return hm.topologies.switch(rank_count, latency_s=LATENCY_S, bandwidth=BANDWIDTH)
+
+
+def may_simulate(monkeypatch: pytest.MonkeyPatch, transfers: int) -> None:
+    share = transfers * IN_SIMULATION["fluid"] / WORK
+    monkeypatch.setitem(SHARES, "simulated", (share, share))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -231,7 +236,7 @@ def test_nothing_to_send_still_has_a_plan() -> None:
 
 
 def test_a_schedule_too_large_to_simulate_is_chosen_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(planning.TRANSFER_BUDGET, "fluid", 100)
+    may_simulate(monkeypatch, 100)
     plan = hm.plan(switch(8), "all_reduce", 1 << 20)  # the best by formula has 112 transfers
     assert not plan.is_simulated
     assert all(other.simulated_s is None for other in plan.alternatives)
@@ -241,9 +246,7 @@ def test_a_schedule_too_large_to_simulate_is_chosen_by_formula(monkeypatch: pyte
 
 
 def test_what_the_budget_does_not_cover_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        planning.TRANSFER_BUDGET, "fluid", 240
-    )  # two candidates of 112, and one of 24 do not fit
+    may_simulate(monkeypatch, 240)  # two candidates of 112, and one of 24 do not fit
     plan = hm.plan(switch(8), "all_reduce", 1 << 28)
     simulated = [other.simulated_s is not None for other in plan.alternatives]
     assert plan.is_simulated

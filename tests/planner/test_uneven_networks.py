@@ -7,7 +7,7 @@ import pytest
 import hemiola as hm
 from hemiola._core import estimate_by_steps_s, estimate_exchange_s
 from hemiola.errors import ArgumentError
-from hemiola.planner import planning
+from hemiola.planner.budget import IN_SIMULATION, SHARES, WORK
 from hemiola.planner.synthesized import is_uneven
 from hemiola.synthesis import topology_algorithms
 from hemiola.verify import first_violation
@@ -15,6 +15,11 @@ from hemiola.verify import first_violation
 MIB = 1 << 20
 LINK = {"latency_s": 1e-6, "bandwidth": 50e9}
 HOSTS = {**LINK, "nic_latency_s": 2e-6, "nic_bandwidth": 25e9}
+
+
+def may_simulate(monkeypatch: pytest.MonkeyPatch, transfers: int) -> None:
+    share = transfers * IN_SIMULATION["fluid"] / WORK
+    monkeypatch.setitem(SHARES, "simulated", (share, share))
 
 
 @pytest.mark.parametrize("nbytes", [64 << 10, 64 * MIB])
@@ -185,7 +190,7 @@ def test_what_an_estimate_puts_first_is_simulated_in_the_end(monkeypatch: pytest
     # What is left when everything else has been simulated is not enough for the last; what is set aside is.
     network = hm.topologies.torus([4, 4], **LINK)
     budget = sum(other.transfer_count for other in hm.plan(network, "broadcast", MIB).alternatives) // 2
-    monkeypatch.setitem(planning.TRANSFER_BUDGET, "fluid", budget)
+    may_simulate(monkeypatch, budget)
     plan = hm.plan(network, "broadcast", MIB)
     assert plan.is_simulated
     assert any(other.estimated_s is not None for other in plan.alternatives)
@@ -194,7 +199,7 @@ def test_what_an_estimate_puts_first_is_simulated_in_the_end(monkeypatch: pytest
 def test_what_is_too_large_to_simulate_is_estimated_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     network = hm.topologies.torus([4, 4], **LINK)
     simulated = hm.plan(network, "all_reduce", MIB)
-    monkeypatch.setitem(planning.TRANSFER_BUDGET, "fluid", 0)
+    may_simulate(monkeypatch, 0)
     estimated = hm.plan(network, "all_reduce", MIB)
     assert simulated.is_simulated
     assert not estimated.is_simulated

@@ -12,10 +12,10 @@ ROOMS = ("planner", "synthesis", "algorithms", "trees")
 LISTED = ROOT / "tests/style/search_constants.txt"
 KINDS = {"cost", "rule", "quality", "memory", "argument", "price"}
 #: As many as there are today; the goal is 40.
-MOST_COST = 87
+MOST_COST = 57
 
 _PYTHON = re.compile(
-    "MOST|FEW|MANY|TRIALS|WORK|BUDGET|SMALL_TRANSFERS|_TIMES|ESTIMATED|SHARE|MAKING|BOUNDING|IN_(ARRAYS|TREES|CHUNKS)"
+    "MOST|FEW|MANY|TRIALS|WORK|BUDGET|SMALL_TRANSFERS|_TIMES|ESTIMATED|SHARE|MAKING|BOUNDING|^IN_"
 )
 _CPP = re.compile(
     "Most|Max|Few|Many|Cheap|Rounds|Searches|Work|Preparing|UpAndDown|Spreading|Choosing|Splitting|Steps|Unasked|Per(Event|Channel)"

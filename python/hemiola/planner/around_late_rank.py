@@ -33,12 +33,8 @@ _MATCHED = "late_matched"
 _FEW_CHUNKS, _MOST_CHUNKS, _FILLING, _MOST_FILLING = (16, 64), 4096, 0.02, 0.8
 #: Of small buffers no more, since chunks would be bytes.
 _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
-#: Ranks and switches from which on what is made around the late rank may be enough.
-_MANY_VERTICES = 96
-#: Where what is matched is enough, larger schedules that know of nobody late take the time of a plan for nothing.
-_MOST_TRANSFERS_BESIDE = 100_000
-#: Of more ranks than this, such schedules take so many times their bound.
-_MANY_RANKS, _MANY_OVER_BOUND = 500, 1.2
+#: Schedules that know of nobody late take so many times their bound on large networks.
+_OVER_BOUND = 1.2
 #: Less is no time after an arrival; and of the least time after it, a shorter wait hides too little of a reduction.
 _LEAST_S, _LEAST_WAIT = 1e-12, 0.25
 
@@ -78,8 +74,7 @@ def around_late_rank(
     is_grid = topology.switch_count > 0 and task.grid is not None and not task.conditions.slow_ranks
     if is_grid:  # few trees may be what hosts do not come near
         found += _packed(topology, task, bound_s, searches)
-    is_large = topology.rank_count + topology.switch_count > _MANY_VERTICES
-    is_enough = is_large and may_be_enough and (are_hosts or _is_near(topology, task, found))
+    is_enough = may_be_enough and (are_hosts or _is_near(topology, task, found))
     if is_enough:
         found.append(
             LeftOut("late_forest", "another schedule around the late rank comes near enough to the bound")
@@ -89,14 +84,17 @@ def around_late_rank(
     return AroundLateRank(found, is_enough)
 
 
-def beside_late_rank(found: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
-    """Leave out large schedules that know of no late rank, where those made around the late rank are enough."""
-    kept = [one for one in found if one.transfer_count <= _MOST_TRANSFERS_BESIDE]
+def beside_late_rank(
+    around: Sequence[Candidate], others: Sequence[Candidate]
+) -> tuple[list[Candidate], list[LeftOut]]:
+    """Leave out schedules that know of no late rank and are larger than the smallest one that does, which is enough."""
+    most = min(one.transfer_count for one in around)
     reasons = {
-        one.label: too_many(one.transfer_count, "transfers of which nobody is late", _MOST_TRANSFERS_BESIDE)
-        for one in found
-        if one.transfer_count > _MOST_TRANSFERS_BESIDE
+        one.label: too_many(one.transfer_count, "transfers of which nobody is late", most)
+        for one in others
+        if one.transfer_count > most
     }
+    kept = [one for one in others if one.transfer_count <= most]
     return kept, [LeftOut(label, reason) for label, reason in reasons.items()]
 
 
@@ -113,8 +111,7 @@ def _is_near(topology: Topology, task: Task, found: Sequence[Candidate | LeftOut
     seconds, _ = estimate_by_steps_s(largest, topology, task.nbytes, conditions.late, conditions.slow_ranks)
     together = replace(conditions, late={})
     bound_s = lower_bound(topology, task.kind, task.nbytes, conditions=together).seconds
-    others_s = bound_s * (_MANY_OVER_BOUND if topology.rank_count > _MANY_RANKS else 1.0)
-    return seconds - task.delay_s <= others_s
+    return seconds - task.delay_s <= _OVER_BOUND * bound_s
 
 
 def _on_hosts(

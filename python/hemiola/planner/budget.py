@@ -6,19 +6,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from hemiola._core import Budget, spend
 from hemiola.errors import BudgetSpentError
 from hemiola.planner.outcome import NothingMadeError, too_many
+from hemiola.progress import ProgressBar
 
 #: Operations of all searches of a plan with the usual effort: two seconds of one core at most.
 WORK = 900_000_000
-#: Operations of a transfer that Python makes with arrays, which the core does not count.
-_IN_ARRAYS = 50
+#: Operations of a transfer that Python makes or looks at with arrays, which the core does not count.
+IN_ARRAYS = 50
 #: The least operations of a transfer of trees, or of matched chunks: to find, to list, and to judge beside others.
 IN_TREES, IN_CHUNKS = 150, 25
+#: Of a transfer that is made by rule and estimated, that is made alone, and that is simulated. On a network of fluids
+#: those that share links count for as many as they cost. Measured on the 200 settings: 340 schedules of more than 5,000
+#: transfers, the median of each.
+IN_RACE, IN_MAKING, IN_SIMULATION = 45, 12, {"fifo": 30, "fluid": 60}
+#: Of a link on the way of a transfer whose schedule is not made, and of one that is looked at to find ways.
+IN_LINK, IN_SEARCH = 5, 3
 #: Shares of the budget that a search of a source may take, the first of its family and a later, larger one. Measured
 #: on the 200 settings of benchmarks/plans.py: about what the largest search takes there whose schedule is worth it.
 SHARES = {
@@ -47,23 +55,46 @@ SHARES = {
     "late_hosts": (0.25, 0.25),
     "late_rails": (0.25, 0.25),
     "one_shot": (0.25, 0.25),
+    # All that are simulated together, and as much again for the winner. One so small is simulated in any case.
+    "simulated": (1 / 15, 1 / 15),
+    "shown": (1 / 1500, 1 / 1500),
+    # All that are made by rule and estimated.
+    "raced": (0.35, 0.35),
+    # Each one that is made by rule. The first of a mesh has the race to itself.
+    "all_reduce_themis": (0.21, 0.21),
+    "all_reduce_mesh_trees": (0.21, 0.05),
+    # The first, and all later ones together.
+    "through_hosts": (0.28, 0.15),
+    "all_reduce_blueconnect": (0.02, 0.02),
+    # Made and judged by its formula, or simulated.
+    "through_all": (0.45, 0.08),
+    "all_reduce_weighted_exchange": (0.45, 1 / 30),
+    # Simulations of all forms of a schedule for sparse data, and schedules whose messages are counted.
+    "suited": (0.1, 0.1),
+    "on_cores": (1 / 180, 1 / 180),
+    # A schedule that a communicator makes as a whole, not its own rank's part alone.
+    "whole": (0.05, 0.05),
 }
 
 Made = TypeVar("Made")
 
 
 class Searches:
-    """The searches of one plan. Other work does not count, since it may be remembered from an earlier plan.
+    """The searches of one plan. Other work is not counted, since it may be remembered from an earlier plan; it is known
+    beforehand, by the transfer.
 
     Parameters
     ----------
     effort : float > 0, times the usual work.
+    bar : ProgressBar, optional; it shows the share of the work that is done.
     """
 
-    def __init__(self, effort: float = 1.0) -> None:
+    def __init__(self, effort: float = 1.0, bar: ProgressBar | None = None) -> None:
         self.effort = effort
         self._work = effort * WORK
         self._spent, self._trials = 0, 1
+        self._beside = 0.0  # operations of other work, as known beforehand
+        self._bar = bar
         self._last: dict[str, tuple[float, float]] = {}  # size and operations of the last search of a family
         self._seconds: dict[str, float] = {}  # of the last schedule of a family
         self._is_done: dict[str, str] = {}  # families whose later ones are slower, with the first such one
@@ -72,6 +103,15 @@ class Searches:
     def left(self) -> float:
         """How many operations are left."""
         return max(0.0, self._work - self._spent)
+
+    def share(self, source: str, *, later: bool = False) -> float:
+        """Return how many operations a source may take, for its first schedule or for a later one."""
+        return SHARES[source][later] * self._work
+
+    def excess(self, source: str, transfers: float, each: float = IN_RACE, *, later: bool = False) -> str:
+        """Say by how much so many transfers, of so many operations each, exceed a source's share; empty where not."""
+        most = self.share(source, later=later) / each
+        return "" if transfers <= most else too_many(transfers, "transfers", most)
 
     def run(
         self,
@@ -108,7 +148,7 @@ class Searches:
         first, later = SHARES[source]
         share = (later if _network_free(family) in self._last else first) / networks
         may = min(share * self._work, self.left)
-        own_work = round(_IN_ARRAYS * in_arrays)
+        own_work = round(IN_ARRAYS * in_arrays)
         last_size, last_took = self._last.get(_network_free(family), (1.0, 0.0))
         least = max(last_took * size / last_size, own_work, at_least)
         if least >= may:
@@ -116,7 +156,7 @@ class Searches:
         own, self._trials = Budget(round(may)), 1
         took = may
         try:
-            with own:
+            with self._shown(may), own:
                 spend(own_work)
                 made = search()
             took = own.spent / self._trials
@@ -126,6 +166,29 @@ class Searches:
             self._spent += own.spent
             self._last[_network_free(family)] = size, max(took, 1.0)
         return made
+
+    @contextmanager
+    def beside(self, operations: float) -> Iterator[None]:
+        """Do other work of so many operations."""
+        with self._shown(operations):
+            yield
+        self._beside += operations
+        self._show()
+
+    @contextmanager
+    def _shown(self, operations: float) -> Iterator[None]:
+        """Move the bar as the core gets on with work of so many operations."""
+        if self._bar is None:
+            yield
+            return
+        self._show()
+        done = (self._spent + self._beside) / self._work
+        with self._bar.part(max(0.0, min(operations / self._work, 1 - done))):
+            yield
+
+    def _show(self) -> None:
+        if self._bar is not None:
+            self._bar.at(min(1.0, (self._spent + self._beside) / self._work))
 
     def repeated(self, trials: int) -> None:
         """Note the number of trials of the running search: a larger search is expected to cost one of them."""

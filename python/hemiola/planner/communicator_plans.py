@@ -24,6 +24,7 @@ from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import machine_cores
+from hemiola.planner.budget import Searches
 from hemiola.planner.core_rates import core_rates
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.late_rule import late_rule
@@ -51,8 +52,6 @@ _LEAST_LATE_RANKS = 3
 _LEAST_UNASKED = 1 << 20
 #: Operations from look to look where nobody asked for them.
 _UNASKED_PAUSE = 64
-#: Transfers of a schedule that is made whole, so that denser regions of a buffer fall to all ranks alike.
-_MOST_SPREAD = 1_000_000
 #: Collectives in which all ranks get one whole, or give the parts of one.
 _OF_ONE_WHOLE = ("broadcast", "reduce")
 #: The least saving at best of finding a late rank, as a share of the time without.
@@ -447,7 +446,7 @@ class CommunicatorPlans:
         """Return the whole of a schedule, which has to be known where a late rank is looked for; nothing if long."""
         if isinstance(made, Schedule):
             return made
-        if not recipe.alternatives or recipe.alternatives[0].transfer_count > _MOST_SPREAD:
+        if not recipe.alternatives or _is_long(recipe.alternatives[0].transfer_count):
             return None
         key = hash(self.network()), words
         whole = self._wholes.get(key)
@@ -504,7 +503,7 @@ class CommunicatorPlans:
     def _sparse_relative(self, recipe: Recipe, segments: int) -> Schedule | ScheduleParts:
         """Make the schedule without fill-in; in segments only as a whole, where that is not too much for every rank."""
         transfers = 2 * self._rank_count * (self._rank_count - 1)
-        if segments == 1 or segments * transfers > _MOST_SPREAD:
+        if segments == 1 or _is_long(segments * transfers):
             return recipe.made_on(self.network())
         return spread(recipe.schedule_on(self.network()), segments)
 
@@ -562,6 +561,11 @@ def _outlook(habit: LateHabit, nbytes: int) -> LateOutlook:
     return LateOutlook(
         plain_s=habit.plain_s * share, delay_s=habit.delay_s * share, finish_s=habit.finish_s * share
     )
+
+
+def _is_long(transfers: int) -> bool:
+    """Say whether a schedule of so many takes too long to be made as a whole, so that a rank makes its own part."""
+    return bool(Searches().excess("whole", transfers))
 
 
 def _bucket(nbytes: int) -> int:

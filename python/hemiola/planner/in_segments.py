@@ -11,18 +11,17 @@ from hemiola import algorithms
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.fewest_pieces import fewest_pieces
 from hemiola.algorithms.from_task import arguments_from
+from hemiola.planner.budget import IN_MAKING, IN_SIMULATION, Searches
 from hemiola.synthesis.full_mesh import is_lone_switch
 
 _NAME = "all_reduce_weighted_exchange"
 _SEGMENTS = (2, 4, 8, 16, 32, 64)
-#: Of all ranks together: a schedule of more takes seconds and half a GB to make.
-_MOST_TRANSFERS = 1 << 25
-#: Simulated at most, so that others can be, too; for more the formula stands.
-_MOST_SIMULATED = 500_000
 
 
-def in_segments(task: Task, bound_s: float, known: Container[str]) -> Iterator[Candidate]:
+def in_segments(task: Task, bound_s: float, searches: Searches, known: Container[str]) -> Iterator[Candidate]:
     """List the best number of segments by formula, unless it is known; only where one switch has one slow rank.
+
+    Where simulating it takes more than its share, the formula stands for that.
 
     In each of K + 1 bodies a port waits for a latency and pays for messages: (K + 1)(α + (n - 2)m) + (K + c)/K · T for
     K segments. T is the busiest port's time for all of them, and c = min(1, l - 1). A simulation finds that, or up to 6
@@ -40,7 +39,7 @@ def in_segments(task: Task, bound_s: float, known: Container[str]) -> Iterator[C
     found = [
         ((segments + 1) * waits_s + (1 + min(1.0, factor - 1) / segments) * whole_s, segments)
         for segments in _SEGMENTS
-        if segments * a_segment <= _MOST_TRANSFERS
+        if not searches.excess(_NAME, segments * a_segment, IN_MAKING)
     ]
 
     def with_messages_s(one: tuple[float, int]) -> float:
@@ -61,7 +60,7 @@ def in_segments(task: Task, bound_s: float, known: Container[str]) -> Iterator[C
         partial(exchange.function, **arguments),
         parts=None if exchange.parts is None else partial(exchange.parts, **arguments),
         arguments=arguments,
-        is_simulation=segments * a_segment > _MOST_SIMULATED,
+        is_simulation=bool(searches.excess(_NAME, segments * a_segment, IN_SIMULATION["fluid"], later=True)),
     )
 
 

@@ -11,14 +11,13 @@ from hemiola.algorithms import Candidate, Task, candidates
 from hemiola.algorithms.task import given
 from hemiola.bounds import lower_bound
 from hemiola.planner.brought import checked, made_now
+from hemiola.planner.budget import IN_ARRAYS, Searches
 from hemiola.planner.machine_model import EngineCosts, Footprint
 from hemiola.planner.outcome import SAME, Alternative, LeftOut, Plan, nothing_runs, too_many
 
 #: Bytes of all ranks' buffers together. Buffers that exceed the caches that cores share are planned as pipelines, in
 #: collectives where all ranks get one whole or give the parts of one.
 MOST_ON_CORES = 64 << 20
-#: Transfers of a schedule whose hops are worth counting.
-_MOST_TRANSFERS = 100_000
 
 
 def plan_on_cores(task: Task, costs: EngineCosts, fastest: Topology) -> Plan:
@@ -43,7 +42,7 @@ def plan_on_cores(task: Task, costs: EngineCosts, fastest: Topology) -> Plan:
     if not found:
         raise nothing_runs(task.kind, task.rank_count)
     # The least there is has to be made, however large.
-    most = max(_MOST_TRANSFERS, min(one.transfer_count for one in found))
+    most = max(Searches().share("on_cores") / IN_ARRAYS, min(one.transfer_count for one in found))
     left_out = [
         LeftOut(one.label, too_many(one.transfer_count, "transfers to make and count", most))
         for one in found

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import partial
 
 from hemiola import algorithms
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.from_task import arguments_from
-from hemiola.planner.outcome import LeftOut, too_many
+from hemiola.planner.budget import Searches
+from hemiola.planner.outcome import LeftOut
 
 _NAME = "all_reduce_themis"
 #: Parts that are tried: few for small buffers, many to keep all dimensions busy.
 _PARTS = (1, 4, 16, 64)
-#: Of one candidate: making and estimating it takes half a second.
-_MOST_TRANSFERS = 4_200_000
 
 
-def on_grid(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candidate | LeftOut]:
-    """List the schedules for a grid, with so many times the usual effort; nothing where the topology is none.
+def on_grid(task: Task, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:
+    """List the schedules for a grid, as far as their share goes; nothing where the topology is none.
 
     Their formula is the lower bound, since only the links say how near they come to it.
     """
@@ -32,9 +30,8 @@ def on_grid(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candida
     for parts in _PARTS:
         arguments = {**stated, "chunk_count": parts}
         count, label = _transfer_count(task, parts), f"{parts} parts"
-        if count > _MOST_TRANSFERS * effort:
-            most = math.floor(_MOST_TRANSFERS * effort)
-            yield LeftOut(f"{_NAME} ({label})", too_many(count, "transfers", most))
+        if excess := searches.excess(_NAME, count):
+            yield LeftOut(f"{_NAME} ({label})", excess)
             continue
         yield Candidate(
             _NAME, label, bound_s, count, partial(themis.function, **arguments), arguments=arguments

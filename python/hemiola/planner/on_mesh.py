@@ -19,12 +19,10 @@ from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.fewest_pieces import as_good_as, fewest_pieces
 from hemiola.algorithms.from_task import arguments_from
 from hemiola.algorithms.task import given
+from hemiola.planner.budget import IN_ARRAYS, IN_RACE, Searches
 from hemiola.planner.outcome import LeftOut, too_many
 
 _NAME = "all_reduce_mesh_trees"
-#: Of one candidate: making and estimating it takes about a second. Where other candidates race beside it a quarter of
-#: that, the share of all candidates after the first.
-_MOST_TRANSFERS, _FEW_TRANSFERS = 4_200_000, 1_000_000
 #: Beside the first, other numbers of lines are tried where they come as near.
 _NEAR, _MOST_CANDIDATES = 1.1, 3
 #: Up to so many ranks others, which take a second beyond, may be a percent better; on one line, for which a forest is
@@ -43,26 +41,27 @@ class _Choice:
 
 
 def on_mesh(
-    task: Task, bound_s: float, effort: float = 1.0, *, is_alone: bool = False
+    task: Task, bound_s: float, searches: Searches, *, is_alone: bool, links_decide: bool
 ) -> Iterator[Candidate | LeftOut]:
-    """List the schedules for a mesh, with so many times the usual effort; nothing where the topology is none.
+    """List the schedules for a mesh, as far as their share goes; nothing where the topology is none.
 
     Their formula is the lower bound, since only an estimate knows the turns that chunks take. `is_alone`: nothing else
-    that takes long to make is in the race.
+    that takes long to make is in the race. Unless links alone decide, each transfer is looked at.
     """
     if task.kind != "all_reduce" or task.nbytes == 0 or not is_mesh(task):
         return
     assert task.grid is not None
     entry = algorithms.get(_NAME)
     stated = arguments_from(task, (name for name, is_required in entry.parameters.items() if is_required))
-    most = math.floor(effort * (_MOST_TRANSFERS if is_alone else _FEW_TRANSFERS))
+    each = IN_RACE if links_decide else IN_RACE + IN_ARRAYS
+    most = math.floor(searches.share(_NAME, later=not is_alone) / each)
     choices = _choices(task, stated, most)
     if not choices:
         yield LeftOut(_NAME, too_many(2 * (task.rank_count - 1) * len(task.grid.dims), "transfers", most))
     transfers = 0
     for choice in choices[:_MOST_CANDIDATES]:
         transfers += choice.transfers
-        if choice != choices[0] and transfers > _FEW_TRANSFERS * effort:
+        if choice != choices[0] and searches.excess(_NAME, transfers, each, later=True):
             return
         arguments = {**stated, "chunk_count": choice.chunks, "line_count": choice.lines}
         schedule = entry.function(**arguments)

@@ -16,7 +16,8 @@ from hemiola import algorithms
 from hemiola._core import Schedule, Topology
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.fewest_pieces import fewest_pieces
-from hemiola.planner.outcome import LeftOut, too_many
+from hemiola.planner.budget import IN_SIMULATION, Searches
+from hemiola.planner.outcome import LeftOut
 from hemiola.synthesis.full_mesh import (
     broadcast_through_all,
     is_full_mesh,
@@ -24,14 +25,11 @@ from hemiola.synthesis.full_mesh import (
     reduce_through_all,
 )
 
-#: Of each share of a broadcast through all ranks, and its transfers: 1,024 ranks hand on one piece.
-_PIECES, _MOST_TRANSFERS = (1, 2, 4, 8, 16, 32, 64), 1_200_000
-#: The same where the formula is exact, or promises no more than such a share of that of pipelined trees and fewer
-#: pieces. 3,000 ranks hand on one piece, made in a third of a second. Trees that a slow rank is a leaf of are faster
-#: than their formula, by a sixth where that was simulated.
-_MOST_BY_FORMULA, _SHARE, _SHARE_BESIDE_SLOW = 9_000_000, 0.95, 0.75
-#: Parts of a direct all-reduce, and transfers of its transfers: about a third of a second to simulate.
-_PARTS, _MOST_TRANSFERS_IN_PARTS = (2, 4, 8, 16, 32, 64), 300_000
+#: Pieces of each share of a broadcast through all ranks, and parts of a direct all-reduce.
+_PIECES, _PARTS = (1, 2, 4, 8, 16, 32, 64), (2, 4, 8, 16, 32, 64)
+#: Of the time of pipelined trees and of fewer pieces, which a formula has to promise where nothing is simulated. Trees
+#: that a slow rank is a leaf of are faster than their formula, by a sixth where that was simulated.
+_SHARE, _SHARE_BESIDE_SLOW = 0.95, 0.75
 #: The least saving of more parts for their messages.
 _LEAST_GAIN = 0.02
 
@@ -71,8 +69,8 @@ class _Hop:
         return messages * self.message_s + nbytes / self.port_count / self.bandwidth
 
 
-def one_hop(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candidate | LeftOut]:
-    """List these schedules, with so many times the usual effort; nothing where ranks are farther apart.
+def one_hop(task: Task, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:
+    """List these schedules, as far as their share goes; nothing where ranks are farther apart.
 
     Published algorithms of one root know one port, and pay a latency for every level of a tree; a direct all-reduce
     waits for the last byte of its first half before it begins with the second.
@@ -80,15 +78,14 @@ def one_hop(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candida
     if task.topology is None or (hop := _Hop.of(task.topology, task)) is None:
         return
     if task.kind in ("broadcast", "reduce"):
-        yield from _through_all(task, hop, bound_s, effort)
+        yield from _through_all(task, hop, bound_s, searches)
     elif task.kind == "all_reduce":
-        yield from _in_parts(task, hop, bound_s, effort)
+        yield from _in_parts(task, hop, bound_s, searches)
 
 
-def _through_all(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterator[Candidate | LeftOut]:
+def _through_all(task: Task, hop: _Hop, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:
     n, is_mesh = task.rank_count, hop.port_count > 1
     is_simulation = is_mesh and not task.conditions.slow_ranks and task.delay_s == 0 and hop.message_s == 0
-    most = (_MOST_BY_FORMULA if is_simulation else _MOST_TRANSFERS) * effort
     rival_s = bound_s if is_mesh else task.delay_s + _pipelined_trees_s(task, hop)
     share = _SHARE_BESIDE_SLOW if task.conditions.slow_ranks else _SHARE
     fitting = []
@@ -98,9 +95,11 @@ def _through_all(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterat
         first_s = max(hop.latency_s + piece_s, lag * piece_s)  # until the first is handed on
         seconds = max(bound_s, task.delay_s + first_s + pieces * piece_s + hop.latency_s)
         count = pieces * (n - 1) ** 2
-        if count > most and (count > _MOST_BY_FORMULA * effort or seconds > share * rival_s):
-            limit = max(most, _MOST_BY_FORMULA * effort) if count > _MOST_BY_FORMULA * effort else most
-            yield LeftOut(f"through_all ({pieces} pieces)", too_many(count, "transfers", limit))
+        excess = searches.excess("through_all", count)
+        if not excess and not is_simulation and seconds > share * rival_s:
+            excess = searches.excess("through_all", count, IN_SIMULATION["fluid"], later=True)
+        if excess:
+            yield LeftOut(f"through_all ({pieces} pieces)", excess)
             continue
         rival_s = min(rival_s, seconds)
         fitting.append((seconds, pieces, count, lag))
@@ -137,12 +136,12 @@ def _made_through_all(task: Task, pieces: int, lag: int) -> Schedule:
     return make(task.rank_count, task.root, pieces, lag)
 
 
-def _in_parts(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterator[Candidate | LeftOut]:
+def _in_parts(task: Task, hop: _Hop, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:
     """K parts are scattered, then gathered in the same order: of b seconds each, max(2Kb, (K + 1)b + α) + α in all.
 
     That is [cho2019] in one dimension, told of a latency that lets no part be gathered before all are scattered:
     where the two are mixed, one late rank holds up what does not wait for it."""
-    n, most = task.rank_count, _MOST_TRANSFERS_IN_PARTS * effort
+    n = task.rank_count
     once = task.nbytes * (n - 1) / n
 
     def seconds(parts: int) -> float:
@@ -155,8 +154,9 @@ def _in_parts(task: Task, hop: _Hop, bound_s: float, effort: float) -> Iterator[
     for parts in _PARTS:
         if seconds(parts) > (1 - _LEAST_GAIN) * seconds(1):
             continue
-        if (count := 2 * parts * n * (n - 1)) > most:
-            yield LeftOut(f"{blueconnect.name} ({parts} parts)", too_many(count, "transfers", most))
+        count = 2 * parts * n * (n - 1)
+        if excess := searches.excess(blueconnect.name, count, IN_SIMULATION["fluid"]):
+            yield LeftOut(f"{blueconnect.name} ({parts} parts)", excess)
         else:
             fitting.append((seconds(parts), parts, count))
     found = _fewest(fitting, task)

@@ -22,7 +22,7 @@ from hemiola.errors import ArgumentError
 from hemiola.planner.around_late_rank import around_late_rank, beside_late_rank
 from hemiola.planner.around_slow import are_enough
 from hemiola.planner.brought import made_now
-from hemiola.planner.budget import Searches
+from hemiola.planner.budget import IN_SIMULATION, Searches
 from hemiola.planner.crowding import crowding_s
 from hemiola.planner.far_first import FAR_FIRST, far_first
 from hemiola.planner.in_segments import in_segments
@@ -30,7 +30,7 @@ from hemiola.planner.on_grid import on_grid
 from hemiola.planner.on_mesh import is_enough, on_mesh
 from hemiola.planner.one_hop import one_hop
 from hemiola.planner.outcome import LeftOut, Plan, nothing_runs
-from hemiola.planner.race import TRANSFER_BUDGET, Race, SparseRace
+from hemiola.planner.race import Race, SparseRace
 from hemiola.planner.synthesized import ONE_SHOT, is_uneven, synthesized
 from hemiola.planner.through_hosts import least_chunks_beside, through_hosts
 from hemiola.progress import ProgressBar
@@ -42,12 +42,6 @@ _MOST_EFFORT = 1_000.0
 
 #: A petabyte; larger ones are slips of the unit.
 _MOST_BYTES = 1 << 50
-
-#: How much of the usual goes into trees of a mesh where more than links counts, of which each transfer is looked at.
-_SHARE_BESIDE_LINKS = 0.4
-
-#: About the share of a plan's time that its bound and schedules made for the topology take.
-_BOUNDING, _MAKING = 0.1, 0.5
 
 
 @typed
@@ -120,42 +114,40 @@ def plan(
     _check(topology, nbytes, network, combine_bandwidth, crowding, shared_message_s, effort)
     name = topology.name
     topology, conditions = with_even_ports(*settled(topology, replace(told, density=1.0)))
+    bound = lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
+    speed = port_speed(topology, conditions)
+    task = Task(kind, topology.rank_count, nbytes, speed, conditions, root, topology, shared_message_s)
     with ProgressBar("planning") as bar:
-        searches = Searches(effort)
-        with bar.part(_BOUNDING):
-            bound = lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
-        speed = port_speed(topology, conditions)
-        task = Task(kind, topology.rank_count, nbytes, speed, conditions, root, topology, shared_message_s)
-        with bar.part(_MAKING):
-            # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
-            is_network_alone = math.isinf(combine_bandwidth)
-            found, left_out = _found(
-                topology,
-                task,
-                bound.seconds,
-                searches,
-                messages_are_told=is_network_alone or speed.message_s > 0,
-                may_be_short=is_network_alone and not watches_ports,
-                links_decide=is_network_alone and crowding == shared_message_s == 0 and told.density == 1,
-                is_fluid=network == "fluid",
-            )
+        searches = Searches(effort, bar)
+        # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
+        is_network_alone = math.isinf(combine_bandwidth)
+        found, left_out = _found(
+            topology,
+            task,
+            bound.seconds,
+            searches,
+            messages_are_told=is_network_alone or speed.message_s > 0,
+            may_be_short=is_network_alone and not watches_ports,
+            links_decide=is_network_alone and crowding == shared_message_s == 0 and told.density == 1,
+            is_fluid=network == "fluid",
+        )
         if not found:
             raise nothing_runs(kind, topology.rank_count)
-        with bar.part(1 - _BOUNDING - _MAKING):
-            sharing = partial(crowding_s, nbytes=nbytes, bandwidth=speed.bandwidth, crowding=crowding)
-            race = Race(
-                topology,
-                nbytes,
-                conditions,
-                network,
-                combine_bandwidth,
-                sharing if crowding else None,
-                shared_message_s,
-                searches=searches,
-                least_s=bound.seconds if is_uneven(topology) else None,
-            )
-            alternatives, chosen = race.race(found)
-            left_out += race.left_out
+        sharing = partial(crowding_s, nbytes=nbytes, bandwidth=speed.bandwidth, crowding=crowding)
+        race = Race(
+            topology,
+            nbytes,
+            conditions,
+            network,
+            combine_bandwidth,
+            sharing if crowding else None,
+            shared_message_s,
+            searches=searches,
+            least_s=bound.seconds if is_uneven(topology) else None,
+        )
+        alternatives, chosen = race.race(found)
+        left_out += race.left_out
+        bar.at(1.0)
         coded = None
         if told.density < 1:
             sparse = SparseRace(
@@ -211,28 +203,27 @@ def _found(
     known, effort = candidates(task), searches.effort
     in_shares: list[Candidate | LeftOut] = []
     if messages_are_told and is_uneven(topology):
-        in_shares += through_hosts(task, bound_s, effort)
+        in_shares += through_hosts(task, bound_s, searches)
     late = around_late_rank(topology, task, bound_s, searches, may_be_enough=effort <= 1)
     late_is_enough = links_decide and late.is_enough
     may_be_enough = links_decide and is_enough(task, effort)
-    for_trees = effort if links_decide else _SHARE_BESIDE_LINKS * effort
     on_meshes: list[Candidate | LeftOut] = []
     if is_uneven(topology) and not late_is_enough:
-        on_meshes += on_mesh(task, bound_s, for_trees, is_alone=may_be_enough)
+        on_meshes += on_mesh(task, bound_s, searches, is_alone=may_be_enough, links_decide=links_decide)
     trees_are_enough = may_be_enough and any(isinstance(one, Candidate) for one in on_meshes)
     trees_are_enough |= links_decide and is_fluid and effort == 1 and are_enough(known, task, bound_s)
     is_searched = not trees_are_enough and not late_is_enough
     least_chunks = least_chunks_beside(in_shares, task)
     made = synthesized(topology, task, bound_s, searches, least_chunks=least_chunks, is_searched=is_searched)
     made += on_meshes
-    on_grids = [*on_grid(task, bound_s, effort)] if is_uneven(topology) and is_searched else []
-    hop_apart = [*one_hop(task, bound_s, effort)] if messages_are_told else []
+    on_grids = [*on_grid(task, bound_s, searches)] if is_uneven(topology) and is_searched else []
+    hop_apart = [*one_hop(task, bound_s, searches)] if messages_are_told else []
     if is_uneven(topology):
         made += far_first(task, bound_s)
     made += in_shares
     plain = [one for one in (*known, *hop_apart) if isinstance(one, Candidate) and not one.knows_topology]
     if may_be_short:
-        plain += in_segments(task, bound_s, {one.label for one in plain})
+        plain += in_segments(task, bound_s, searches, {one.label for one in plain})
     around = [one for one in late.found if isinstance(one, Candidate)]
     found = [
         *(one for one in made if isinstance(one, Candidate)),
@@ -243,7 +234,7 @@ def _found(
     ]
     left_out = [one for one in (*late.found, *made, *hop_apart, *on_grids) if isinstance(one, LeftOut)]
     if late_is_enough:
-        found, too_large = beside_late_rank(found)
+        found, too_large = beside_late_rank(around, found)
         found, left_out = [*around, *found], [*left_out, *too_large]
     return found, left_out
 
@@ -265,7 +256,7 @@ def _check(
         raise ArgumentError(f"expected a whole number of bytes, found {nbytes!r}") from None
     if not 0 <= size <= _MOST_BYTES:
         raise ArgumentError(f"expected a buffer of 0 … {_MOST_BYTES} bytes, found {size}")
-    if network not in TRANSFER_BUDGET:
+    if network not in IN_SIMULATION:
         raise ArgumentError(f"expected the network 'fluid' or 'fifo', found '{network}'")
     if not combine_bandwidth > 0:
         raise ArgumentError(

@@ -5,52 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s, estimate_exchange_s
+from hemiola._core import hops as hops_from
 from hemiola.algorithms import Candidate
 from hemiola.algorithms.fewest_pieces import AS_GOOD, as_good_as, fewest_pieces
 from hemiola.algorithms.task import given
 from hemiola.codecs import Speeds
 from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked
-from hemiola.planner.budget import Searches
+from hemiola.planner.budget import IN_LINK, IN_MAKING, IN_RACE, IN_SEARCH, IN_SIMULATION, Searches
 from hemiola.planner.coded import CodedChoice
-from hemiola.planner.distance import mean_hops
 from hemiola.planner.distinct import distinct_messages
 from hemiola.planner.outcome import SAME, Alternative, LeftOut, NothingMadeError, too_many
 from hemiola.planner.sparse_rule import link_bandwidth
-from hemiola.progress import ProgressBar
 from hemiola.simulate import simulate
 from hemiola.topology.port_speed import port_speed
 
-#: Transfers simulated per plan, at most: about a second of one core. On a network of fluids those that share links
-#: count for as many as they cost.
-TRANSFER_BUDGET = {"fifo": 2_000_000, "fluid": 1_000_000}
-#: Transfers that are made and estimated, at most, where formulas know too little of a network: about as long. Those of
-#: algorithms in which all ranks send to all count for half the links on their ways, and half of one.
-_ESTIMATED_TRANSFERS = 7_000_000
+#: Algorithms in which all ranks send to all: their transfers count for half the links on their ways, and half of one.
 _BETWEEN_ALL = ("_direct", "_bruck", "_pairwise", "_exchange", "_far_first")
-#: Links on the ways of all transfers of a schedule, about: following more takes longer than a plan may.
-_MOST_HOPS = 60_000_000
-#: The same of an all-to-all. Beyond, a direct one is estimated without its schedule, in a third of the time. The
-#: other published ones, whose links carry as much or more, are not made.
-_MOST_EXCHANGED_HOPS = 5_000_000
-#: Of a direct one so estimated.
+#: The exchange that can be estimated without its schedule, in a third of the time.
 _DIRECT_EXCHANGE = "all_to_all_direct"
-#: Ranks times links: beyond, finding the ways of one schedule alone takes longer than a plan may, so that nothing is
-#: simulated where something is known without.
-_MOST_WAYS = 30_000_000
-#: The same of one schedule between others than neighbours, ranks that send times links, where another is known already:
-#: finding its ways takes up to a second.
-_MOST_SEARCHED = 100_000_000
 #: Larger candidates are simulated only if their busiest link leaves them a chance: against simulated ones, or so many
-#: times an estimate, which can be low. A candidate estimated at so many times the best, which can be high, is not
-#: simulated either.
-_SMALL_TRANSFERS, _ESTIMATED_TIMES, _HOPELESS_TIMES = 10_000, 2.0, 4.0
+#: times an estimate, which can be low.
+_ESTIMATED_TIMES = 2.0
 #: Estimates of pipelines on rails are up to 18 % high. Around a late rank an estimate so near the first is simulated.
 _NEAR_ESTIMATE = 1.1
 
@@ -80,14 +62,15 @@ class Race:
         self._crowding_s = crowding_s
         self._shared_message_s = shared_message_s
         self._searches = searches or Searches()
-        effort = self._searches.effort
-        self._budget = TRANSFER_BUDGET[network] * effort
+        self._in_simulation = IN_SIMULATION[network]
+        self._budget = self._searches.share("simulated") / self._in_simulation  #: in transfers
         self._least_s = least_s
         self._has_spared = False
-        self._may_make = _ESTIMATED_TRANSFERS * effort
-        self._most_exchanged, self._most_followed = _MOST_EXCHANGED_HOPS * effort, _MOST_HOPS * effort
+        raced = self._searches.share("raced")
+        self._may_make, self._most_followed = raced / IN_RACE, raced / IN_LINK
+        self._most_searched = raced / IN_SEARCH
+        self._shown = self._searches.share("shown") / self._in_simulation
         self._messages_cost = bool((topology.links["message_s"] > 0).any())
-        self._most_searched = _MOST_SEARCHED * effort
         self._is_any_known = False  #: simulated or estimated
         self._for_the_first = self._budget  #: after the race, where an estimate has won it
         self._cost: dict[tuple[str, str], float] = {}  #: of simulating estimated candidates
@@ -101,7 +84,8 @@ class Race:
         best = min(map(_by_formula, predicted), default=None)
         # A small schedule's simulated time says nothing against a large one's formula. So either the first by formula
         # is simulated too, or none is, unless that formula is as good as a simulation.
-        small = self._topology.rank_count * self._topology.link_count <= _MOST_WAYS
+        ways = self._topology.rank_count * self._topology.link_count
+        small = ways * IN_SEARCH <= self._searches.share("simulated")
         simulating = (
             small if predicted else self._least_s is not None or found[0].transfer_count <= self._budget
         )
@@ -109,44 +93,41 @@ class Race:
         seen = []
         nearest = math.inf, ""  # of simulated candidates; a formula spares none that has fewer pieces
         self._best_estimated = None
-        total = sum(candidate.transfer_count for candidate in found)
-        with ProgressBar("simulating") as bar:
-            for candidate in found:
-                with bar.part(candidate.transfer_count / max(total, 1)):
-                    is_predicted = self._is_predicted(candidate)
-                    if simulating and self._is_large_exchange(candidate):
-                        seen.append(self._without_schedule(candidate))
-                        continue
-                    if self._is_spared(candidate, nearest[0]):
-                        reason = f"{nearest[1]} comes near enough to the bound"
-                        self.left_out.append(LeftOut(candidate.label, reason))
-                        self._has_spared = True
-                        continue
-                    try:
-                        schedule = self._generate(candidate) if simulating and not is_predicted else None
-                    except NothingMadeError as error:
-                        self.left_out.append(LeftOut(candidate.label, str(error)))
-                        continue
-                    judged = self._judge(candidate, schedule, None if best is None else best[0])
-                seen.append(replace(judged, is_predicted=is_predicted))
-                if schedule is not None:
-                    self._searches.saw(judged.label, judged.seconds)
-                self._is_any_known |= judged.simulated_s is not None or judged.estimated_s is not None
-                self._keep_if_best_estimated(judged, schedule)
-                if schedule is None or judged.simulated_s is None:
-                    continue
-                nearest = min(nearest, (judged.simulated_s, candidate.label))
-                standing = (judged.simulated_s, candidate.name, candidate.variant)
-                made[standing[1:]] = judged.simulated_s, schedule
-                best = standing if best is None else min(best, standing)
-                longest_s = as_good_as(best[0], delay_s=self._delay_s)
-                made = {key: one for key, one in made.items() if one[0] <= longest_s}
-            ranked = self._ranked(seen)
-            while (schedule := self._made_to_be_sure(unsure := self._unsure(ranked), found)) is not None:
-                seconds = self._simulate(schedule)
-                made[unsure.name, unsure.variant] = seconds, schedule
-                known = replace(unsure, simulated_s=seconds, estimated_s=None)
-                ranked = self._ranked([known if one is unsure else one for one in ranked])
+        for candidate in found:
+            is_predicted = self._is_predicted(candidate)
+            if simulating and self._is_large_exchange(candidate):
+                seen.append(self._without_schedule(candidate))
+                continue
+            if self._is_spared(candidate, nearest[0]):
+                reason = f"{nearest[1]} comes near enough to the bound"
+                self.left_out.append(LeftOut(candidate.label, reason))
+                self._has_spared = True
+                continue
+            try:
+                schedule = self._generate(candidate) if simulating and not is_predicted else None
+            except NothingMadeError as error:
+                self.left_out.append(LeftOut(candidate.label, str(error)))
+                continue
+            judged = self._judge(candidate, schedule, None if best is None else best[0])
+            seen.append(replace(judged, is_predicted=is_predicted))
+            if schedule is not None:
+                self._searches.saw(judged.label, judged.seconds)
+            self._is_any_known |= judged.simulated_s is not None or judged.estimated_s is not None
+            self._keep_if_best_estimated(judged, schedule)
+            if schedule is None or judged.simulated_s is None:
+                continue
+            nearest = min(nearest, (judged.simulated_s, candidate.label))
+            standing = (judged.simulated_s, candidate.name, candidate.variant)
+            made[standing[1:]] = judged.simulated_s, schedule
+            best = standing if best is None else min(best, standing)
+            longest_s = as_good_as(best[0], delay_s=self._delay_s)
+            made = {key: one for key, one in made.items() if one[0] <= longest_s}
+        ranked = self._ranked(seen)
+        while (schedule := self._made_to_be_sure(unsure := self._unsure(ranked), found)) is not None:
+            seconds = self._simulate(schedule)
+            made[unsure.name, unsure.variant] = seconds, schedule
+            known = replace(unsure, simulated_s=seconds, estimated_s=None)
+            ranked = self._ranked([known if one is unsure else one for one in ranked])
         winner = ranked[0]
         chosen = next(one for one in found if (one.name, one.variant) == (winner.name, winner.variant))
         if (winner.name, winner.variant) in made:
@@ -164,7 +145,7 @@ class Race:
 
     def _keep_if_best_estimated(self, judged: Alternative, schedule: Schedule | None) -> None:
         """Keep the schedule of the lowest estimate so far, so that a winner that is not simulated is not made twice."""
-        if schedule is None or judged.estimated_s is None or schedule.transfer_count > _ESTIMATED_TRANSFERS:
+        if schedule is None or judged.estimated_s is None:
             return
         if self._best_estimated is None or judged.estimated_s < (self._best_estimated[0].estimated_s or 0.0):
             self._best_estimated = judged, schedule
@@ -241,16 +222,16 @@ class Race:
             schedule, self._topology, self._nbytes, self._conditions.late, self._conditions.slow_ranks
         )
         cost = work if self._network == "fluid" else schedule.transfer_count
-        is_small = schedule.transfer_count <= _SMALL_TRANSFERS
-        is_hopeless = best_s is not None and not is_small and estimated_s > _HOPELESS_TIMES * best_s
-        if cost > self._budget or is_hopeless:
+        # The slower it is than the best by its estimate, which can be high, the less it may cost.
+        hopeless = estimated_s / best_s if best_s and schedule.transfer_count > self._shown else 1.0
+        if cost * max(1.0, hopeless) > self._budget:
             self._cost[candidate.name, candidate.variant] = cost
             return max(estimated_s + self._beside_s(schedule), self._least_s)
         self._budget -= cost
         return None
 
     def _is_large_exchange(self, candidate: Candidate) -> bool:
-        """Say whether it is a published all-to-all whose ways are so many that making and following them takes long.
+        """Say whether it is a published all-to-all whose ways take longer to make than simulations may take.
 
         Only where nothing but its links decides: crowding tells more of a schedule, and where messages have a cost,
         fewer of them may be worth more bytes."""
@@ -258,11 +239,11 @@ class Race:
         messages_cost = self._messages_cost or self._shared_message_s > 0
         if not is_published or self._crowding_s is not None or messages_cost:
             return False
-        return self._hops(candidate.transfer_count) > self._most_exchanged
+        return self._hops(candidate.transfer_count) * IN_MAKING > self._searches.share("simulated")
 
     def _hops(self, transfer_count: int) -> float:
         """Return about how many links there are on the ways of so many transfers between any ranks."""
-        return transfer_count * mean_hops(self._topology)
+        return transfer_count * _mean_hops(self._topology)
 
     def _without_schedule(self, candidate: Candidate) -> Alternative:
         """Estimate a direct exchange from the links that it uses; leave the others out."""
@@ -275,8 +256,9 @@ class Race:
             )
             self._cost[candidate.name, candidate.variant] = work
             return replace(judged, estimated_s=max(estimated_s, self._least_s or 0.0))
-        most = self._most_followed if is_direct else self._most_exchanged
-        reason = too_many(hops, "links on the ways of its transfers", most)
+        reason = too_many(hops, "links on the ways of its transfers", self._most_followed)
+        if not is_direct:
+            reason = f"{_DIRECT_EXCHANGE} is estimated, whose links carry no more"
         self.left_out.append(LeftOut(candidate.label, reason))
         return judged
 
@@ -292,7 +274,8 @@ class Race:
             return None
         elif not candidate.is_searched:
             self._may_make -= making
-        schedule = checked(candidate.name, candidate.generate())
+        with self._searches.beside(0 if candidate.is_searched else IN_RACE * candidate.transfer_count):
+            schedule = checked(candidate.name, candidate.generate())
         if self._least_s is not None and (reason := self._goes_far(schedule)):
             self._may_make += self._making(candidate)
             self.left_out.append(LeftOut(candidate.label, reason))
@@ -309,10 +292,8 @@ class Race:
         """Say why it takes too long to follow its transfers; those between neighbours are a link long."""
         pairs, links = np.asarray(schedule.pairs), self._topology.link_count
         is_local = len(pairs) <= 2 * links
-        if not is_local and self._hops(schedule.transfer_count) > _MOST_HOPS:
-            return (
-                f"{schedule.transfer_count:,} transfers whose ways are too long, at most {_MOST_HOPS:,} links"
-            )
+        if not is_local and (hops := self._hops(schedule.transfer_count)) > self._most_followed:
+            return too_many(hops, "links on the ways of its transfers", self._most_followed)
         searched = int(np.count_nonzero(np.bincount(pairs[:, 0], minlength=1))) * links
         if self._is_any_known and searched > self._most_searched and not self._is_between_neighbours(pairs):
             return too_many(searched, "ranks that send times links", self._most_searched)
@@ -329,21 +310,22 @@ class Race:
 
         Flows that crowd a few links are what takes the simulator long, and what makes a schedule slow.
         """
-        if schedule.transfer_count <= _SMALL_TRANSFERS:
+        if schedule.transfer_count <= self._shown:
             return None
         link_s = busiest_link_s(schedule, self._topology, self._nbytes, self._conditions.slow_ranks)
         return link_s if link_s > best_s else None
 
     def _simulate(self, schedule: Schedule) -> float:
-        timeline = simulate(
-            schedule,
-            self._topology,
-            self._nbytes,
-            conditions=self._conditions,
-            network=self._network,
-            unchecked=True,  # ours are tested, the others checked
-            codecs=self._codecs,
-        )
+        with self._searches.beside(self._in_simulation * schedule.transfer_count):
+            timeline = simulate(
+                schedule,
+                self._topology,
+                self._nbytes,
+                conditions=self._conditions,
+                network=self._network,
+                unchecked=True,  # ours are tested, the others checked
+                codecs=self._codecs,
+            )
         return float(timeline.seconds) + self._beside_s(schedule)
 
     def _beside_s(self, schedule: Schedule) -> float:
@@ -441,6 +423,15 @@ class SparseRace(Race):
 
     def _too_long(self, schedule: Schedule, best_s: float) -> float | None:
         return None
+
+
+@lru_cache(maxsize=4)
+def _mean_hops(topology: Topology) -> float:
+    """Return how many links lie between two ranks on average, as seen from three of them."""
+    ranks = topology.rank_count
+    starts = sorted({0, ranks // 3, ranks // 2})
+    far = [np.asarray(hops_from(topology, start))[:ranks].sum() for start in starts]
+    return float(sum(far)) / len(starts) / max(1, ranks - 1)
 
 
 def _by_formula(candidate: Candidate) -> tuple[float, str, str]:

@@ -11,6 +11,7 @@ from hemiola._core import Schedule, Topology
 from hemiola.algorithms import Candidate, Task, candidates
 from hemiola.codecs import Speeds
 from hemiola.planner.brought import checked
+from hemiola.planner.budget import IN_SIMULATION, Searches
 from hemiola.planner.outcome import Alternative, Plan
 from hemiola.planner.sparse_rule import DENSITIES, DIRECT_COSTS, direct_below
 from hemiola.simulate import simulate
@@ -34,8 +35,6 @@ _FORMS = {
 _COMPARED = (0.1, 0.01)
 #: Two times closer than this are called the same.
 _SAME = 1.01
-#: Of a schedule that is simulated, up to twenty times in all: some tenths of a second.
-_MOST_TRANSFERS = 30_000
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,8 @@ def suited(network: Topology, found: Plan, codecs: Speeds) -> Suited | None:
     task = Task(found.kind, found.rank_count, found.nbytes, found.speed, found.conditions, 0, network)
     among = [one for one in candidates(task) if one.name in forms]
     counts = [found.alternatives[0].transfer_count, *(one.transfer_count for one in among)]
-    if max(counts) > _MOST_TRANSFERS:
+    simulations = len(_COMPARED) * len(counts) + 2 * len(DENSITIES)
+    if Searches().excess("suited", simulations * max(counts), IN_SIMULATION["fluid"]):
         return _by_formula(found, forms[0], among)
     own = found.schedule
     race = _Race(network, found, codecs)

@@ -10,24 +10,23 @@ import numpy as np
 
 from hemiola._core import Schedule
 from hemiola.algorithms import Candidate, Task
+from hemiola.planner.budget import IN_RACE, Searches
 from hemiola.planner.outcome import LeftOut, too_many
 from hemiola.synthesis.host_shares import broadcast_through_hosts, reduce_through_hosts
 
-#: Of a share; and transfers of all candidates together: making and estimating these takes a second.
-_PIECES, _MOST_TRANSFERS = (1, 4, 8, 16), 3_000_000
-#: Of the first where messages cost nothing, of which no more than this part is taken from the others.
-_MOST_OF_FIRST, _SHARE_OF_FIRST = 5_600_000, 0.5
+#: Of a share.
+_PIECES = (1, 4, 8, 16)
 #: From here on more pieces save time, so they come first.
 _LARGE_BUFFER = 256 << 10
-#: Of a large buffer on so many ranks, fewer chunks by a search take 2 to 5 times as long as shares. Finding them
-#: takes up to a second (4 chunks; 256, 512, 800 and 832 ranks, 300 kB to 1 GB).
-_MANY_RANKS, _LEAST_CHUNKS = 256, 16
+#: Of a large buffer, fewer chunks by a search take 2 to 5 times as long as shares (4 chunks; 256, 512, 800 and 832
+#: ranks, 300 kB to 1 GB).
+_LEAST_CHUNKS = 16
 #: Unless a rank is slower than this: every share goes through every rank, where a search can make of a slow one a leaf.
 _MOST_SLOWDOWN = 2.0
 
 
-def through_hosts(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[Candidate | LeftOut]:
-    """List these schedules, with so many times the usual effort; nothing where ranks are not numbered host by host, or
+def through_hosts(task: Task, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:
+    """List these schedules, as far as their share goes; nothing where ranks are not numbered host by host, or
     hosts have one rank each, or not as many as others.
 
     Their formula is the lower bound, since only the links say how near they come to it.
@@ -38,24 +37,22 @@ def through_hosts(task: Task, bound_s: float, effort: float = 1.0) -> Iterator[C
     per_host = counts[0]
     if len(counts) < 2 or per_host < 2 or set(counts) != {per_host} or bool((np.diff(nodes) < 0).any()):
         return
-    messages_cost = bool((task.topology.links["message_s"] > 0).any())
-    most = left = _MOST_TRANSFERS * effort
-    limit = most if messages_cost else _MOST_OF_FIRST * effort
+    most, left = (searches.share("through_hosts", later=later) / IN_RACE for later in (False, True))
     for pieces in _PIECES if task.nbytes < _LARGE_BUFFER else reversed(_PIECES):
         count = pieces * (task.rank_count - per_host) * (task.rank_count - 1)
         label = f"{pieces} pieces"
-        if count > limit:
-            yield LeftOut(f"through_hosts ({label})", too_many(count, "transfers", limit))
+        if count > most:
+            yield LeftOut(f"through_hosts ({label})", too_many(count, "transfers", most))
             continue
-        left -= min(count, _SHARE_OF_FIRST * most) if limit > most else count
-        limit = left
+        left -= min(count, left / 2)
+        most = left
         generate = partial(_made, task, len(counts), per_host, pieces)
         yield Candidate("through_hosts", label, bound_s, count, generate)
 
 
 def least_chunks_beside(found: Sequence[Candidate | LeftOut], task: Task) -> int:
     """Return how few chunks from or to the root may be worth a search beside these."""
-    is_large = task.nbytes >= _LARGE_BUFFER and task.rank_count >= _MANY_RANKS
+    is_large = task.nbytes >= _LARGE_BUFFER
     if any(factor > _MOST_SLOWDOWN for factor in task.conditions.slow.values()):
         return 1
     return _LEAST_CHUNKS if is_large and any(isinstance(one, Candidate) for one in found) else 1
