@@ -12,6 +12,7 @@ if [[ " $* " == *" test "* ]]; then
   if [ "$(id -u)" = 0 ]; then  # hosts on this machine: where users may not make any, their tests say so
     command -v ip >/dev/null || need "ip and tc, for hosts on this machine" iproute2
     [ -x /usr/sbin/sshd ] || need "sshd, for launching over ssh" openssh-server
+    command -v valgrind >/dev/null || need "valgrind, which counts the instructions of a call" valgrind
   fi
 fi
 
