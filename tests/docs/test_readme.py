@@ -35,6 +35,7 @@ Reproduce: `python benchmarks/shared_memory.py --ranks 2 --busy`
 
 {table}
 """
+COLLECTIVES = ("all-reduce", "all-reduce in place", "broadcast")
 HEAD = (
     "| collective | ranks | size | Hemiola µs | A µs | B µs | A ÷ Hemiola | B ÷ Hemiola |\n"
     "|---|--:|--:|--:|--:|--:|--:|--:|\n"
@@ -74,7 +75,7 @@ def page(*ratios: tuple[str, str, str, str, str]) -> str:
     """Return a page of results, with a row of each collective for each size, times and ratios of two peers."""
     rows = [
         f"| {collective} | 2 | {size} | 1,000.0 | {a} | {b} | {a_ratio} | {b_ratio} |\n"
-        for collective in readme_table.COLLECTIVES
+        for collective in COLLECTIVES
         for size, a, b, a_ratio, b_ratio in ratios
     ]
     return PAGE.format(table=HEAD + "".join(rows))
@@ -88,7 +89,7 @@ def test_the_table_has_the_fastest_peer_of_each_cell() -> None:
             ("64 MiB", "700.0", "500.0", "0.70 (0.60–0.80)", "0.50 (0.40–0.60)"),
         )
     ).splitlines()
-    for line, collective in zip(found[2:8], readme_table.COLLECTIVES, strict=True):
+    for line, collective in zip(found[2:5], COLLECTIVES, strict=True):
         assert line == f"| {collective} | 0.90 | 0.50 (64 MiB, 2 ranks) | 2 of 3 | 1 |"
     assert found[-1] == "Machine: Some CPU, 3 cores; 2 ranks, 1 KiB to 64 MiB."
 
