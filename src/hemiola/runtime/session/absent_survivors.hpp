@@ -1,4 +1,4 @@
-// The error of whoever waited for all members to come, or to be lost.
+// The error of a rank that waited for all members to come, or to be lost.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What went wrong first in a job, as far as a rank knows. Ranks that give up over it tell each other this, and not that they
-// have given up; so all of them name the same rank.
+// The first failure in a job, as far as a rank knows. Ranks that give up over it tell each other the failure, not that
+// they have given up. So all of them name the same rank.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace hemiola {
 struct Cause {
   static constexpr Rank kNobody{-1};
 
-  Rank rank = kNobody;      ///< who is to blame, by its number in the session; kNobody where nobody can say
+  Rank rank = kNobody;      ///< the rank to blame, by its number in the session; kNobody if it is not known
   std::string reason;       ///< what it did, behind its name: "has died"; a whole sentence for kNobody
   std::int64_t at_ns = 0;   ///< when that was noticed, by the session's clock
   bool is_absence = false;  ///< it did not come in time, and may live

@@ -1,4 +1,4 @@
-// Who hears what: hands messages that a courier has received to those that have subscribed to their topic.
+// Hands messages that a courier has received to those that have subscribed to their topic.
 #pragma once
 
 #include <map>

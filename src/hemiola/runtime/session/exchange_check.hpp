@@ -1,4 +1,4 @@
-// What every session checks of what a rank brings to a call over some members.
+// The checks that every session makes of a rank's arguments to a call over some members.
 #pragma once
 
 #include <algorithm>

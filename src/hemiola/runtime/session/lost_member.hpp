@@ -1,4 +1,4 @@
-// Errors that know which rank is to blame, and for what.
+// Errors that know the rank to blame, and its fault.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ struct DifferingMemberError : MismatchError {
   Cause cause;
 };
 
-/// A rank has sent what no rank sends. What comes from another process is never a bug of this one.
+/// A rank has sent an impossible message. Bytes from another process are never a bug of this one.
 struct BadMessageError : FormatError {
   BadMessageError(Rank sender_, std::string what_)
       : FormatError("rank " + std::to_string(sender_) + " has sent what no rank sends: " + what_),

@@ -25,7 +25,7 @@ class Ground {
 
   /// Zero-filled, from the start of a page on; nothing where there is no more room.
   std::shared_ptr<SharedRegion> next(std::size_t bytes);
-  /// What a piece takes.
+  /// The bytes of a piece.
   static std::size_t bytes_of_piece(std::size_t bytes);
 
  private:
@@ -38,7 +38,7 @@ struct Members {
   std::vector<Rank>
       ranks;     ///< by their numbers in the session, the same on all of them; the index is their number here
   Rank self{0};  ///< this rank's number here
-  std::shared_ptr<Ground> ground = {};  ///< of what `shared` hands out first; null: none has been laid
+  std::shared_ptr<Ground> ground = {};  ///< of the pieces that `shared` hands out first; null: none has been laid
 
   int count() const { return static_cast<int>(ranks.size()); }
   std::int64_t now_ns() const { return session->clock().now_ns; }
@@ -52,7 +52,7 @@ struct Members {
     const std::string world = "rank " + std::to_string(world_rank(rank));
     return world_rank(rank) == rank ? world : world + " (" + std::to_string(rank) + " in this group)";
   }
-  /// As `name`, of whom a cause blames, and what it did.
+  /// As `name`, of the rank that a cause blames, with its fault.
   std::string described(const Cause& cause) const {
     const std::optional<Rank> number = number_of(cause.rank);
     return number ? name(*number) + " " + cause.reason : cause.text();
@@ -70,7 +70,8 @@ struct Members {
     hemiola::throw_for(cause, number_of(cause.rank).value_or(Cause::kNobody), text);
   }
 
-  /// As of Session, which knows no order: everybody's bytes in the order here, and whom an error names by the number here.
+  /// As of Session, which knows no order: everybody's bytes in the order here, and errors name ranks by the number
+  /// here.
   std::vector<Bytes> exchange(std::string_view key, std::span<const std::byte> own,
                               const Deadline& deadline) const;
   std::shared_ptr<SharedRegion> shared(std::size_t bytes, const Deadline& deadline) const;

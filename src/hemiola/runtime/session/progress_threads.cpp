@@ -10,7 +10,7 @@
 
 namespace hemiola {
 
-/// Of the threads and who has begun them, whichever of them is left last.
+/// Both the threads and their starter hold it; the last holder frees it.
 struct ProgressThreads::Shared {
   std::mutex mutex;
   std::condition_variable changed;

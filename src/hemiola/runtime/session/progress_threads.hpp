@@ -1,6 +1,6 @@
-// The threads in which the groups of a job go on while their callers do something else. They belong to the job: a group has
-// one for as long as it has something to do there, and the next group gets it afterwards. As many groups as have something
-// to do at one time have a thread each, since what one waits for may be what another does on some other rank.
+// The threads in which the groups of a job go on while their callers do something else. They belong to the job: a group
+// has one for as long as it has something to do there, and the next group gets it afterwards. As many groups as have
+// something to do at one time have a thread each, since one may wait for the work of another one on some other rank.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace hemiola {
 class ProgressThreads {
  public:
   ProgressThreads();
-  /// Waits for what runs; not for the thread that calls this.
+  /// Waits for the running work; not for the thread that calls this.
   ~ProgressThreads();
   ProgressThreads(const ProgressThreads&) = delete;
 
@@ -34,13 +34,13 @@ class ProgressThreads {
 
   HomeProcess home_;
   std::shared_ptr<Shared> shared_;
-  std::vector<std::thread> threads_;  ///< guarded by what they share
+  std::vector<std::thread> threads_;  ///< guarded by the shared lock
 };
 
-/// What one group does in such a thread, in one at a time.
+/// The work of one group in such a thread, in one at a time.
 class ProgressTask {
  public:
-  /// A part of what there is to do, which throws nothing; false once there is nothing more, until it is woken again.
+  /// Does a part of the work and throws nothing; false once no work is left, until it is woken again.
   using Step = std::function<bool()>;
 
   ProgressTask(ProgressThreads* threads, Step step);

@@ -1,5 +1,5 @@
-// The processes of one job: who is where, who is lost, what they can tell each other before there are wires, and what
-// memory they have in common. A session knows no communicator and moves no data.
+// The processes of one job: their places, their losses, their messages before there are wires, and their common memory.
+// A session knows no communicator and moves no data.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class SharedRegion {
 inline constexpr std::string_view kProcessHasEnded = "its process has ended";
 inline constexpr std::string_view kHasLeft = "it has left the job";
 
-/// What shows that a rank is lost. Only what is `seen` proves that it does nothing any more.
+/// The evidence that a rank is lost. Only `seen` evidence proves that it does nothing any more.
 enum class Evidence : std::uint32_t {
   hearsay,    ///< others have said so
   suspicion,  ///< nothing was heard of it for too long: it may live, and think the same of us
@@ -55,13 +55,13 @@ struct LostRank {
   Evidence evidence = Evidence::seen;
 
   std::int64_t at_ns = 0;                 ///< when this was noticed here
-  std::optional<Cause> gave_up_for = {};  ///< what it has said before
+  std::optional<Cause> gave_up_for = {};  ///< its own statement before
 
   bool has_died() const { return reason == kProcessHasEnded; }
   /// In good order.
   bool has_left() const { return reason == kHasLeft; }
 
-  /// Why: what it gave up for, if it did.
+  /// The reason for which it gave up, if it did.
   Cause cause() const {
     if (gave_up_for) return *gave_up_for;
     if (has_died()) return {rank, "has died", at_ns};
@@ -73,16 +73,16 @@ inline bool is_among(Rank rank, const std::vector<LostRank>& lost) {
   return std::ranges::find(lost, rank, &LostRank::rank) != lost.end();
 }
 
-/// What the ranks' common clock shows. Two ranks that read it at one instant differ by `error_ns` at most.
+/// The ranks' common clock. Two ranks that read it at one instant differ by `error_ns` at most.
 struct ClockReading {
   std::int64_t now_ns = 0;
   std::int64_t error_ns = 0;
 };
 
-/// Ranks are numbered as in the session, 0 to rank_count() - 1. `members` are sorted, this rank among them; whatever
-/// takes members is collective over these only, and each of them makes the same such calls in the same order. Whoever waits
-/// calls the deadline's check, and throws what that throws. Any
-/// thread may call anything; two threads that make collective calls over the same members see to the order.
+/// Ranks are numbered as in the session, 0 to rank_count() - 1. `members` are sorted, this rank among them. A call that
+/// takes members is collective over these only, and each of them makes the same such calls in the same order. A waiting
+/// call makes the deadline's check, and passes on its errors. Any thread may call anything; two threads that make
+/// collective calls over the same members see to the order.
 class Session {
  public:
   virtual ~Session() = default;
@@ -96,10 +96,10 @@ class Session {
   static constexpr std::size_t kMostExchanged = std::size_t{1} << 20;
   static constexpr std::size_t kLongestKey = 240;
 
-  /// Everybody's bytes, in the members' order; sizes may differ. `key` says what the exchange is about. Throws
-  /// TimeoutError that names the members that did not come, LostRankError one that died before it came, MismatchError
-  /// for keys that differ; ArgumentError for members or sizes that are not as said here. After a TimeoutError the
-  /// same call, with the same bytes, may be tried again.
+  /// Everybody's bytes, in the members' order; sizes may differ. `key` is the subject of the exchange. Throws a
+  /// TimeoutError that names the members that did not come, a LostRankError for one that died before it came, a
+  /// MismatchError for keys that differ, and an ArgumentError for wrong members or sizes. After a TimeoutError the same
+  /// call, with the same bytes, may be tried again.
   virtual std::vector<Bytes> exchange(const std::vector<Rank>& members, std::string_view key,
                                       std::span<const std::byte> own, const Deadline& deadline) = 0;
 
@@ -113,22 +113,22 @@ class Session {
   /// milliseconds.
   virtual std::vector<LostRank> lost() const = 0;
 
-  /// Connections between ranks that were refused or could not be made, the latest few in a sentence each: what may have
-  /// to do with somebody's not being heard.
+  /// Connections between ranks that were refused or could not be made, the latest few in a sentence each; they may
+  /// explain the silence of a rank.
   virtual std::vector<std::string> complaints() const { return {}; }
 
   /// Which of the members go on, after some of them are lost: those that have come here before all others had come or
-  /// were lost. All that return say the same, whoever is lost meanwhile; one that was lost after it had come may be
-  /// among them. `name` tells agreements of the same members apart. Throws TimeoutError that names those that have
-  /// neither come nor are lost (the same call may be tried again), LostRankError where the others have given this
-  /// rank up; ArgumentError as `exchange`.
+  /// were lost. All calls that return agree, even if ranks are lost meanwhile. A rank that was lost after it had come
+  /// may be among the survivors. `name` tells agreements of the same members apart. Throws a TimeoutError that names
+  /// the ranks that have neither come nor are lost; the same call may be tried again. Throws a LostRankError if the
+  /// others have given this rank up, and an ArgumentError as `exchange`.
   virtual std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
                                       const Deadline& deadline) = 0;
 
   virtual ClockReading clock() const = 0;
 
-  /// Says over what this rank gives up: where others find it gone, that is why (LostRank::gave_up_for). What it has said
-  /// before counts until it takes that back, because it goes on after all.
+  /// States why this rank gives up, for others that find it gone (LostRank::gave_up_for). The statement counts until
+  /// the rank takes it back because it goes on after all.
   void tell_cause(const Cause& cause) {
     const std::lock_guard lock(told_mutex_);
     if (told_) return;

@@ -12,7 +12,7 @@ CauseDesk::CauseDesk(Courier* courier, Gone gone) : courier_(courier), gone_(std
       kCause, [this](Rank from, std::span<const std::byte> message) { hear(from, message); });
 }
 
-/// Whoever leaves afterwards is known to by the same ways, and later.
+/// News of a rank that leaves afterwards comes by the same ways, and later.
 void CauseDesk::publish(const std::optional<Cause>& cause) {
   const std::lock_guard lock(mutex_);
   Packer packer;

@@ -1,4 +1,4 @@
-// Where the ranks of a job on several hosts say over what they give up, for others to read once they find them gone.
+// The ranks of a job on several hosts say here why they give up. Others read it once they find them gone.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace hemiola {
 
 class CauseDesk {
  public:
-  /// Ranks that are gone, without what they gave up for.
+  /// Ranks that are gone, without their reasons.
   using Gone = std::function<std::vector<LostRank>()>;
 
   /// `courier` outlives it.
@@ -28,7 +28,7 @@ class CauseDesk {
   std::vector<LostRank> lost() const;
 
  private:
-  /// What a rank has said last; nothing where it has taken that back.
+  /// The latest reason of a rank; nothing if it has taken that back.
   struct Word {
     std::uint64_t number = 0;
     std::optional<Cause> cause;
@@ -39,7 +39,7 @@ class CauseDesk {
   Courier* courier_;
   Gone gone_;
 
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   std::uint64_t published_ = 0;
   std::map<Rank, Word> words_;
 

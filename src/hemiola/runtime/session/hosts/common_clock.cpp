@@ -11,7 +11,7 @@ std::int64_t CommonClock::monotonic_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// The answer was given somewhere between question and answer, so the error is half of that time. What is known already
+/// The answer was given somewhere between question and answer, so the error is half of that time. The earlier answer
 /// counts unless drift has made it worse.
 void CommonClock::learn(std::int64_t asked_ns, std::int64_t there_ns, std::int64_t answered_ns,
                         std::int64_t others_error_ns) {
@@ -24,7 +24,7 @@ void CommonClock::learn(std::int64_t asked_ns, std::int64_t there_ns, std::int64
   error_ns_.store(error_ns, std::memory_order_relaxed);
 }
 
-/// What has been said stays true: errors that shrink do so because a rank knows better, not because it was wrong.
+/// Earlier statements stay true: errors that shrink do so because a rank knows better, not because it was wrong.
 void CommonClock::hear_error(Rank rank, std::int64_t error_ns) {
   std::int64_t& known = errors_ns_[static_cast<std::size_t>(rank)];
   known = known == kUnknown_ns ? error_ns : std::max(known, error_ns);

@@ -1,4 +1,4 @@
-// What rank 0's clock shows, as another rank knows it from asking now and then.
+// Rank 0's clock, as another rank knows it from asking now and then.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,8 @@ class CommonClock {
   /// showed `there_ns` in between. `others_error_ns`: the largest error that rank 0 knows of.
   void learn(std::int64_t asked_ns, std::int64_t there_ns, std::int64_t answered_ns,
              std::int64_t others_error_ns);
-  /// On rank 0: another rank's error, by what that has said. As long as one has said nothing, nobody knows the largest.
+  /// On rank 0: another rank's error, as that rank has stated it. As long as one has said nothing, nobody knows the
+  /// largest.
   void hear_error(Rank rank, std::int64_t error_ns);
 
   /// Before the first answers nobody knows.
@@ -37,7 +38,7 @@ class CommonClock {
   static std::int64_t monotonic_ns();
 
  private:
-  /// What two machines' clocks drift apart in a second, at most, as crystals go.
+  /// The most that the clocks of two machines drift apart in a second; crystals decide it.
   static constexpr double kDrift = 100e-6;
 
   const bool is_rank_zero_;

@@ -14,7 +14,7 @@
 namespace hemiola {
 namespace {
 
-/// How often whoever waits asks who is there, and looks at the deadline.
+/// A waiting rank asks so often for the members that are there, and looks at the deadline.
 constexpr auto kBetweenQuestions = std::chrono::milliseconds(100);
 constexpr auto kAnswerGlance = std::chrono::milliseconds(5);
 /// How long a question may be on its way when the deadline has passed.
@@ -84,7 +84,7 @@ void ExchangeDesk::conclude(const Name& name, const std::vector<Rank>& members, 
   for (Rank member : members) courier_->send(member, kOutcome, message);
 }
 
-/// Says who has come, who will not and why, and what else this rank has to complain of.
+/// Lists the members that have come, those that will not with the reasons, and this rank's other complaints.
 void ExchangeDesk::hear_question(Rank from, std::span<const std::byte> message) {
   const Name name = Unpacker(message).get<Name>();
   std::vector<Rank> present;
@@ -182,8 +182,8 @@ void ExchangeDesk::hear_presence(std::span<const std::byte> message) {
   ++found->second.told;
 }
 
-/// The first member knows who came before it was lost; without it, nobody will. The earliest cause is named: others may have
-/// left over it.
+/// The first member knows the members that came before it was lost; without it, nobody will know. The earliest cause is
+/// named: others may have left over it.
 void ExchangeDesk::check_lost(const std::vector<Rank>& members, const Outcome& outcome) const {
   std::vector<std::pair<Rank, Cause>> lost = outcome.lost;
   const std::vector<LostRank> known = facts_.lost();

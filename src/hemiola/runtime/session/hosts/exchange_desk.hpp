@@ -47,7 +47,7 @@ class ExchangeDesk {
   };
   /// At the first member.
   using Gathering = std::map<Rank, Brought>;
-  /// What a member knows of an exchange that it takes part in.
+  /// A member's knowledge of an exchange in which it takes part.
   struct Outcome {
     Rank first{0};  ///< of the members
     std::size_t member_count = 0;
@@ -77,7 +77,7 @@ class ExchangeDesk {
 
   std::map<Name, Gathering> gatherings_;  ///< of the courier's thread
 
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the members below
   std::condition_variable changed_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> rounds_;  ///< by the members' digest
   std::map<Name, Outcome> outcomes_;

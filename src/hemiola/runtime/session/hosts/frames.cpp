@@ -15,7 +15,7 @@ namespace {
 /// No message is longer: a recipe of a synthesized schedule is the longest there is.
 constexpr std::uint32_t kMostBytes = std::uint32_t{1} << 30;
 
-/// What is handed on to all ranks is short: a reason, or a notice.
+/// Frames for all ranks are short: a reason, or a notice.
 constexpr std::uint32_t kMostToAll = std::uint32_t{64} << 10;
 /// Heads of two numbers, questions about a clock and their answers.
 constexpr std::uint32_t kOriginBytes = 16, kPingBytes = 24;

@@ -1,4 +1,4 @@
-// What travels on a connection between two ranks' sidebands: frames, each a head and what it says.
+// The frames on a connection between two ranks' sidebands: each is a head and a body.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,7 @@ enum class FrameKind : std::uint32_t {
 };
 
 struct FrameHead {
-  std::uint32_t bytes = 0;  ///< of what follows
+  std::uint32_t bytes = 0;  ///< of the body
   FrameKind kind = FrameKind::beat;
   std::uint64_t topic = 0;  ///< of messages and floods
 };
@@ -42,7 +42,7 @@ class FrameStream {
   /// Puts a frame behind those that wait to be sent.
   void put(FrameKind kind, std::uint64_t topic, std::span<const std::byte> content);
   bool wants_to_write() const { return !outgoing_.empty(); }
-  /// Sends what goes without waiting. False: the connection has ended.
+  /// Sends as much as goes without waiting. False: the connection has ended.
   bool flush();
 
   /// Calls `take` for each frame that has come. False: the connection has ended. Throws FormatError as soon as a head has come

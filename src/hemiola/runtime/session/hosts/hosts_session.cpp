@@ -26,7 +26,7 @@
 namespace hemiola {
 namespace {
 
-/// What others must know of a rank: where it runs, with whom it may share memory, and where it listens.
+/// The facts about a rank that others need: its host, the ranks that may share its memory, and its address.
 struct Card {
   struct Head {
     Hash128 host;
@@ -212,7 +212,7 @@ void JoinedHosts::meet(const HostsOptions& options) {
   share_memory(options, deadline);
 }
 
-/// The session of one host's ranks has numbers of its own, and knows how a process ended, but not over what it gave up.
+/// The session of one host's ranks has numbers of its own, and knows how a process ended, but not why it gave up.
 Cause JoinedHosts::by_our_numbers(Cause cause) const {
   if (cause.rank == Cause::kNobody) return cause;
   cause.rank = near_.ranks[static_cast<std::size_t>(cause.rank)];
@@ -255,7 +255,7 @@ void JoinedHosts::share_memory(const HostsOptions& options, const Deadline& dead
   }
 }
 
-/// The lowest rank of a host says whose memory is apart, for all of them.
+/// The lowest rank of a host reports, for all of them, the ranks with memory apart.
 void JoinedHosts::remark_on_users() {
   std::vector<std::vector<Rank>> groups;
   for (Rank rank : indices<Rank>(rank_count_)) {
@@ -284,7 +284,7 @@ std::shared_ptr<HostsSession> HostsSession::join(const HostsOptions& options) {
   if (options.rank_count < 1 || self < 0 || self >= options.rank_count)
     throw ArgumentError("expected a rank of 0 to " + std::to_string(options.rank_count - 1) + ", found " +
                         std::to_string(self));
-  // A forked child takes nothing apart: whoever would have let go of a lock is not there.
+  // A forked child takes nothing apart: the thread that would release a lock is not there.
   const auto let_go = [home = HomeProcess()](JoinedHosts* session) {
     if (home.is_here()) delete session;
   };

@@ -15,8 +15,7 @@
 namespace hemiola {
 
 struct HostsOptions {
-  /// Where this rank is found: made before it joins, so that rank 0 can say where it listens. Its first door is the
-  /// session's.
+  /// The address of this rank: made before it joins, so that rank 0 can publish it. Its first door is the session's.
   std::shared_ptr<Reception> reception = {};
   int rank_count = 1;
   /// At which of its addresses others should look for it, best first; the port is the reception's.
@@ -31,8 +30,8 @@ struct HostsOptions {
 
 class HostsSession : public Session {
  public:
-  /// Blocks until all ranks are here. Throws TimeoutError that names who has not come, and says who was refused; LostRankError
-  /// where a rank dies meanwhile.
+  /// Blocks until all ranks are here. Throws a TimeoutError that names the absent ranks and the refused ones, or a
+  /// LostRankError if a rank dies meanwhile.
   static std::shared_ptr<HostsSession> join(const HostsOptions& options);
 
   /// Says farewell to the others: this rank has done all it had to do. As often as one likes.
@@ -42,7 +41,7 @@ class HostsSession : public Session {
   virtual const std::shared_ptr<Reception>& reception() const = 0;
   virtual const std::vector<Endpoint>& addresses() const = 0;
 
-  /// What a user should know of how the ranks came together, a sentence each; on one rank of those that it is about.
+  /// Remarks for the user about the meeting of the ranks, a sentence each; on one rank of those concerned.
   virtual const std::vector<std::string>& remarks() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// What messages between the ranks of a job are made of: values as they lie in memory (all ranks run the same version on
-// machines of one byte order, which the session sees to), and bytes behind their count.
+// The parts of messages between the ranks of a job: values as they lie in memory, and bytes behind their count. The
+// session ensures that all ranks run the same version on machines of one byte order.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Packer {
   Bytes bytes_;
 };
 
-/// Throws FormatError for a message that is too short for what it announces.
+/// Throws FormatError for a message that is too short for its announced size.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -81,7 +81,7 @@ inline std::vector<Rank> ranks_of(const Bytes& bytes) {
   return items_of<Rank>(bytes, bytes.size() / sizeof(Rank));
 }
 
-/// The members that a message names, sorted. Throws FormatError for what is no such list.
+/// The members that a message names, sorted. Throws FormatError for any other list.
 inline std::vector<Rank> members_of(const Bytes& bytes) {
   std::vector<Rank> members = ranks_of(bytes);
   const bool is_sorted = std::ranges::adjacent_find(members, std::ranges::greater_equal{}) == members.end();

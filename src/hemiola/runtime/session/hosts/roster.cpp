@@ -57,7 +57,7 @@ void Roster::stay() const {
   changed_.wait_for(lock, kStay, [&] { return std::cmp_greater_equal(processes_.size(), rank_count_); });
 }
 
-/// Whoever comes once there is a mistake is told of it, and with it all the others again.
+/// A rank that comes after a mistake is told of it, and all the others are told again.
 void Roster::hear_joining(Rank from, std::span<const std::byte> message) {
   Unpacker content(message);
   Entry entry{.rank_count = content.get<std::int32_t>(),

@@ -1,4 +1,4 @@
-// Who takes part in a meeting at rank 0's address: it compares what those that come say of the job, and tells all of a
+// The participants of a meeting at rank 0's address. It compares their statements about the job, and tells all of a
 // mistake that makes the meeting impossible.
 #pragma once
 
@@ -29,7 +29,7 @@ class Roster {
   void stay() const;
 
  private:
-  /// What a process says of itself.
+  /// The statement of a process about itself.
   struct Entry {
     std::int32_t rank_count = 0;
     std::int32_t process = 0;
@@ -48,7 +48,7 @@ class Roster {
   const int rank_count_;
   const std::string job_;
 
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   mutable std::condition_variable changed_;
   std::map<Rank, Entry> entries_;      ///< on rank 0
   std::set<std::uint64_t> processes_;  ///< on rank 0: that have come

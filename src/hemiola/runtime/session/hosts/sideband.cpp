@@ -148,7 +148,7 @@ void Sideband::run() {
     read_lines();
     open_lines();
     if (const Clock::time_point now = Clock::now(); now >= next_beat_) {
-      judge_silence(now, now - judged_at - limits_.beat);  // wherever it has stood still since then
+      judge_silence(now, now - judged_at - limits_.beat);  // at any step since then
       judged_at = now;
       beat();
     }
@@ -285,8 +285,8 @@ void Sideband::go_on(Rank rank, Handshake* handshake) {
   retry(rank, failed);
 }
 
-/// A rank that listened at some addresses has ended where at each of them nobody does any more. The system that says so must
-/// do it before this rank could have been given up: what follows a silence proves nothing.
+/// A rank that listened at some addresses has ended if nobody listens at any of them any more. The system that says so
+/// must do it before this rank could have been given up, since a refusal after a silence proves nothing.
 void Sideband::retry(Rank rank, const Handshake& handshake) {
   Peer& to = peer(rank);
   const Refusal refusal = handshake.refusal();  // none where it does not answer
@@ -321,8 +321,8 @@ void Sideband::retry(Rank rank, const Handshake& handshake) {
     lose({rank, "it cannot be reached: " + why, Evidence::suspicion});
 }
 
-/// A second connection between the same two, which both made at once, is for receiving only: the other may send by it. So
-/// whoever has begun one goes on with it.
+/// A second connection between the same two, which both made at once, is for receiving only: the other may send by it.
+/// So each rank goes on with the connection that it began.
 Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket) {
   Line& line = lines_.emplace_back(Line{rank, FrameStream(std::move(socket)), Clock::now()});
   Peer& to = peer(rank);
@@ -356,7 +356,7 @@ void Sideband::read_lines() {
   }
 }
 
-/// Who sends what no rank sends is lost, and learns why before its connection ends.
+/// A sender of an impossible frame is lost, and learns why before its connection ends.
 void Sideband::refuse(Line* line, const std::string& what) {
   lose({line->peer, kSentNonsense + what, Evidence::suspicion});
   line->stream.flush();
@@ -411,7 +411,7 @@ void Sideband::take_flood(const Line& line, const FrameHead& head, std::span<con
   if (known.size() > kKeptFloods) known.erase(known.begin());
   try {
     dispatcher_.deliver(flood.origin, head.topic, after_head<FloodHead>(content));
-  } catch (const FormatError& e) {  // of its origin's; who has only handed it on may not have looked inside
+  } catch (const FormatError& e) {  // of its origin's; a rank that only handed it on may not have looked inside
     return lose({flood.origin, kSentNonsense + e.what(), Evidence::suspicion});
   }
   spread(FrameKind::flood, head.topic, content, line.peer);
@@ -555,9 +555,9 @@ void Sideband::complain(const std::string& text) {
   if (complaints_.size() > kKeptComplaints) complaints_.pop_front();
 }
 
-/// What is still to be sent goes first. Two ranks may have connected to each other at once, and the other may hear of either line
-/// first: each carries the farewell. Others answer by ending the connection, and then nothing can get lost on it: an end with
-/// something unread would take back what is on its way.
+/// Frames that wait to be sent go first. Two ranks may have connected to each other at once, and the other may hear of
+/// either line first: each carries the farewell. Others answer by ending the connection, and then nothing can get lost
+/// on it: an end with something unread would take back the frames on their way.
 void Sideband::say_farewell() {
   const LostRank farewell{self_, std::string(kHasLeft), Evidence::seen, clock_.read().now_ns};
   const Clock::time_point until = Clock::now() + limits_.farewell;

@@ -2,12 +2,12 @@
 // ranks that this one lives, and notices those that do not. Nothing of an operation's data goes this way, so it is heard
 // however full the network is and however long its rank computes.
 //
-// Every rank watches a few of those that live (neighbours.hpp): a beat ten times a second, from which follow silence and,
-// from a connection's end, death. Who notices tells its neighbours, who tell theirs. A connection to any other rank is made
-// when somebody first has something to say to it.
+// Every rank watches a few of those that live (neighbours.hpp): a beat ten times a second, from which follow silence
+// and, from a connection's end, death. A rank that notices tells its neighbours, and they tell theirs. A connection to
+// any other rank is made when somebody first has something to say to it.
 //
-// Whoever gives a rank up without having seen its end tells it so before it says anything else to it, and does not listen
-// any more to what that says of others.
+// A rank may give up another one without having seen its end. It tells that one so first of all, and ignores its
+// reports about others from then on.
 #pragma once
 
 #include <chrono>
@@ -42,14 +42,15 @@ struct SidebandLimits {
 
 class Sideband final : public Courier {
  public:
-  /// `reception` is where others find this rank: at its first door, which everybody knows without being told.
+  /// `reception` has the address of this rank: its first door, which everybody knows already.
   Sideband(std::shared_ptr<Reception> reception, int rank_count, const SidebandLimits& limits = {});
   ~Sideband() override;
   Sideband(const Sideband&) = delete;
 
-  /// From now on this rank is heard and hears: whoever must not miss anything has subscribed before.
+  /// From now on this rank is heard and hears. Subscribe before, so that no message is missed.
   void start();
-  /// Where a rank listens: the addresses are tried one after the other. What is to be told it waits until this is known.
+  /// The addresses at which a rank listens; they are tried one after the other. Messages to it wait until these are
+  /// known.
   void learn(Rank rank, std::vector<Endpoint> at);
   /// Begins to watch neighbours, once all ranks are known. Before that nobody is lost: they may not have started.
   void watch();
@@ -80,7 +81,7 @@ class Sideband final : public Courier {
     bool parting = false;     ///< its end means nothing
     bool over = false;
   };
-  /// What this rank knows of another one, and how it reaches it.
+  /// This rank's knowledge of another one, and its connection to it.
   struct Peer {
     std::vector<Endpoint> endpoints;
     std::optional<Handshake> handshake;
@@ -152,7 +153,7 @@ class Sideband final : public Courier {
   Clock::time_point next_beat_{};
   int pings_ = 0;
 
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   std::deque<Letter> letters_;
   std::map<Rank, std::vector<Endpoint>> learnt_;
   std::vector<LostRank> lost_;  ///< in their order; the thread alone writes

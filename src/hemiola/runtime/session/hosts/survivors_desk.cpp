@@ -21,7 +21,7 @@ namespace hemiola {
 namespace {
 
 constexpr auto kVoteGlance = std::chrono::milliseconds(5);
-/// How long the leader may take to say who is there, when the deadline has passed.
+/// The time in which the leader lists the members that are there, once the deadline has passed.
 constexpr auto kLeadersAnswer = std::chrono::milliseconds(500);
 /// A rank that asks for the answer of an older one waits until its time is over.
 constexpr std::size_t kKeptAgreements = 256;
@@ -189,8 +189,8 @@ void SurvivorsDesk::throw_undecided(const Agreement& agreement, const std::vecto
   throw_absent_survivors(absent, deadline);
 }
 
-/// Asks the leader who has come, so that an error can say who has not. Whoever knows of no answer has heard nothing of the
-/// leader.
+/// Asks the leader for the members that have come, so that an error can name the others. Without an answer, the leader
+/// was not heard.
 void SurvivorsDesk::await_presence(const Name& name, Agreement& agreement,
                                    std::unique_lock<std::mutex>& lock) {
   const Rank leader = agreement.vote.leader();

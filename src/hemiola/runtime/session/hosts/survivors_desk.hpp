@@ -1,5 +1,5 @@
-// Where the ranks of a job on several hosts agree on who goes on after a loss: votes (survivors_vote.hpp) by courier, in
-// whose thread a rank answers also when it has what it wanted.
+// The ranks of a job on several hosts agree here on the survivors of a loss. They vote (survivors_vote.hpp) by courier.
+// In the courier's thread a rank still answers after it has its own result.
 #pragma once
 
 #include <condition_variable>
@@ -30,7 +30,7 @@ class SurvivorsDesk {
                               const Deadline& deadline);
 
  private:
-  /// Which agreement: of whom, and by what text.
+  /// The agreement's members and its text.
   struct Name {
     std::uint64_t high = 0, low = 0;
     friend auto operator<=>(const Name&, const Name&) = default;
@@ -57,7 +57,7 @@ class SurvivorsDesk {
   const Rank self_;
   Lost lost_;
 
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the members below
   std::condition_variable changed_;
   std::map<Name, std::unique_ptr<Agreement>> agreements_;
   std::uint64_t next_number_ = 0;

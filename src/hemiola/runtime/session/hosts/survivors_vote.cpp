@@ -20,7 +20,7 @@ void SurvivorsVote::lose(Rank member, Evidence evidence) {
   lose({member}, has_ended ? std::set<Rank>{member} : std::set<Rank>{});
 }
 
-/// A new leader hears what this member knows; so does the old one, whose proposal may wait for the one that is lost.
+/// A new leader hears this member's state. So does the old one: its proposal may wait for the lost member.
 void SurvivorsVote::lose(const std::set<Rank>& members, const std::set<Rank>& ended) {
   std::set<Rank> fresh;
   for (Rank member : members)
@@ -35,8 +35,8 @@ void SurvivorsVote::lose(const std::set<Rank>& members, const std::set<Rank>& en
   say_state();
 }
 
-/// What a lost leader has proposed is not accepted any more: the next one has been told what was accepted before. A lost
-/// member that has given up this one goes on with others, perhaps.
+/// The proposal of a lost leader is not accepted any more: the next one knows the earlier acceptances. A lost member
+/// that has given up this one goes on with others, perhaps.
 void SurvivorsVote::hear(Rank from, const Message& message) {
   if (is_lost(from)) {
     if (message.kind == MessageKind::given_up) doubtful_.insert(from);
@@ -85,7 +85,7 @@ std::set<Rank> SurvivorsVote::living() const {
   return living;
 }
 
-/// Two sides without a member in common cannot both be one, as long as what has been seen is true.
+/// Two sides without a member in common cannot both be one, as long as every end that was seen is true.
 bool SurvivorsVote::is_quorum(const std::set<Rank>& some) const {
   const std::size_t twice = 2 * some.size();
   if (twice > members_.size() || (twice == members_.size() && some.contains(members_.front()))) return true;
@@ -106,15 +106,15 @@ void SurvivorsVote::post(Rank to, const Message& message) {
     send_(to, message);
 }
 
-/// Itself last: what it hears from itself may be the last thing that was missing.
+/// Itself last, since its own vote may be the last one that was missing.
 void SurvivorsVote::tell_living(const Message& message) {
   for (Rank member : members_)
     if (member != self_ && !is_lost(member)) post(member, message);
   if (message.kind != MessageKind::losses) post(self_, message);
 }
 
-/// A member that knows the decision passes it to whoever leads now, and a leader to all: the old one may have been lost
-/// before it had told everybody.
+/// A member that knows the decision passes it to the present leader, and a leader to all: the old one may have been
+/// lost before it had told everybody.
 void SurvivorsVote::say_state() {
   if (!has_come_) return;
   if (!decided_)

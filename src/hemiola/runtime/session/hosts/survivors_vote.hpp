@@ -1,15 +1,17 @@
-// One agreement on who goes on, as one member takes part in it: told who has come, who is lost and what others say, it
-// says what to send. It waits for nothing and knows no clock, so that a test can run thousands of them through every
-// accident.
+// One agreement on the survivors, as one member takes part in it. Its inputs are arrivals, losses and votes; its
+// outputs are messages to send. It waits for nothing and knows no clock, so that a test can run thousands of them
+// through every accident.
 //
-// The lowest member that is not lost leads. Each member that has come tells it whom it has lost and what it last accepted;
-// once all that live have, the leader proposes whom to leave out, a proposal that somebody has accepted before its own; it is
-// decided once all that live have accepted, and they are a quorum: more than half of the members, or half with the lowest,
-// or all but those whose end somebody has seen. Members may stop at any instant, also between two messages of one round. A
-// network may be cut, and members be given up that live: then one side decides at most.
+// The lowest member that is not lost leads. Each member that has come tells it the members that it has lost, and its
+// last accepted proposal. Once all living members have, the leader proposes the members to leave out. A proposal that
+// somebody has accepted goes before its own. The proposal is decided once all living members have accepted it and are a
+// quorum. A quorum is more than half of the members, or half with the lowest, or all but those whose end somebody has
+// seen. Members may stop at any instant, also between two messages of one round. A network may be cut, and members be
+// given up that live: then one side decides at most.
 //
-// Whoever loses a member without having seen its end tells it so before anything else, and a member that is told stops.
-// Otherwise, left out on the word of a rank that has died since, it could see all others finish, and go on alone.
+// A member may lose another one without having seen its end. It tells that one so before anything else, and that one
+// stops. Otherwise, left out on the word of a rank that has died since, it could see all others finish, and go on
+// alone.
 #pragma once
 
 #include <compare>
@@ -43,7 +45,7 @@ class SurvivorsVote {
     std::set<Rank> lost{};   ///< of a state and of losses
     std::set<Rank> ended{};  ///< those of them whose end somebody has seen
     std::optional<Proposal>
-        proposal{};  ///< of a state: the latest accepted, if any; of a decision, what it is
+        proposal{};  ///< of a state: the latest accepted one, if any; of a decision: its text
   };
   using Send = std::function<void(Rank to, const Message& message)>;
 
@@ -56,7 +58,7 @@ class SurvivorsVote {
   void lose(Rank member, Evidence evidence);
   void hear(Rank from, const Message& message);
 
-  /// Who goes on, once that is decided.
+  /// The survivors, once they are decided.
   std::optional<std::vector<Rank>> decided() const;
   /// Whether another member has given this one up, as it has said.
   bool is_given_up() const { return is_given_up_; }
@@ -64,7 +66,7 @@ class SurvivorsVote {
   bool is_minority() const { return !is_quorum(living()); }
   std::set<Rank> living() const;
   Rank leader() const;
-  /// At the leader: who has come so far.
+  /// At the leader: the members that have come so far.
   std::vector<Rank> present() const;
 
  private:

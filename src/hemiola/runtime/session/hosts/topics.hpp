@@ -1,4 +1,4 @@
-// What the ranks of a job talk about by courier before they have a communicator, one number each.
+// The topics of the ranks' messages by courier before they have a communicator, one number each.
 #pragma once
 
 #include "hemiola/runtime/session/courier.hpp"

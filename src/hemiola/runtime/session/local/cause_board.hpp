@@ -1,5 +1,5 @@
-// Where ranks that share memory say over what they give up, for others to read once they find them gone; and when the first of
-// these has found each gone, so that all put the ends of ranks in one order.
+// Ranks that share memory write here why they give up, for others to read once they find them gone. The board also
+// keeps the time at which each was first found gone, so that all put the ends of ranks in one order.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace hemiola {
 /// Lies in shared memory; zero-filled is its initial state.
 class CauseBoard {
  public:
-  /// Nothing takes back what the rank has told.
+  /// Nothing takes back the rank's reason.
   void tell(Rank rank, const std::optional<Cause>& cause) {
     if (rank >= kMostRanks) return;
     Cell& cell = cells_[static_cast<std::size_t>(rank)];
@@ -26,7 +26,7 @@ class CauseBoard {
     cell.told.store(count + 1, std::memory_order_release);
   }
 
-  /// When the rank was first found gone, by whichever rank; `now_ns` where nobody has.
+  /// When any rank first found the rank gone; `now_ns` if none has.
   std::int64_t found_gone_ns(Rank rank, std::int64_t now_ns) {
     if (rank >= kMostRanks) return now_ns;
     std::int64_t at_ns = 0;
@@ -46,9 +46,9 @@ class CauseBoard {
   }
 
  private:
-  /// hemiola.launch starts no more; ranks beyond are found gone without what they gave up for.
+  /// hemiola.launch starts no more; ranks beyond are found gone without a reason.
   static constexpr int kMostRanks = 1024;
-  /// What is being read is overwritten by the next word but one: whoever reads looks at ranks that are gone.
+  /// The next reason but one overwrites the text that is being read. Readers look only at ranks that are gone.
   static constexpr std::uint64_t kSlots = 2;
   struct Slot {
     std::uint64_t holds;

@@ -16,8 +16,8 @@
 namespace hemiola {
 namespace {
 
-/// What a rank brings to an exchange, in its slot of a region: this, then the bytes. Untouched memory costs nothing, so
-/// slots are as large as they may have to be.
+/// A rank's slot of a region in an exchange: this, then the bytes. Untouched memory costs nothing, so slots are as
+/// large as they may have to be.
 struct Parcel {
   std::uint64_t key_bytes;
   std::uint64_t bytes;
@@ -84,7 +84,7 @@ class JoinedSession final : public LocalSession {
   }
 
  private:
-  /// Whoever looks first notes when, for all ranks. A later look says the same.
+  /// The first rank that looks notes the time for all ranks. A later look says the same.
   LostRank ended_rank(Rank rank) const {
     std::int64_t at_ns = 0;
     const std::int64_t now_ns = memory_->cause_board().found_gone_ns(rank, clock().now_ns);

@@ -28,7 +28,7 @@ Descriptor own_process_descriptor() {
   throw_for(cause, Rank{0}, cause.text());
 }
 
-/// How long rank 0 may take to say whom the meeting lacks, or that it lacks nobody any more.
+/// The time in which rank 0 names the absent ranks, or says that none is absent any more.
 constexpr double kLastAnswer_s = 1.0;
 
 /// Asks rank 0, which knows better than we do, whom the meeting lacks.

@@ -18,7 +18,7 @@ struct Meeting {
   std::vector<Descriptor> processes;  ///< one pidfd per rank
 };
 
-/// Throws what LocalSession::join promises.
+/// Throws the errors of LocalSession::join.
 Meeting meet(const SessionOptions& options);
 
 /// The two parts. `host` returns nothing when somebody else listens at the session's name; `visit` when

@@ -167,7 +167,7 @@ class Host {
 
   /// Guests come and go in any order; the seats are in rank order.
   Meeting welcome_everyone() {
-    listener_ = Descriptor();  // whoever comes now belongs to a later meeting of this name
+    listener_ = Descriptor();  // ranks that come now belong to a later meeting of this name
     Meeting meeting;
     meeting.memory = SessionMemory::create();
     meeting.processes.resize(static_cast<std::size_t>(options_.rank_count));

@@ -13,7 +13,7 @@
 
 namespace hemiola {
 
-/// What the ranks tell each other while they meet. Plain data: both ends run the same build.
+/// A packet between ranks that meet. It is plain data: both ends run the same build.
 struct Packet {
   enum class Kind : std::uint32_t {
     greeting = 0x48454d31,  ///< rank 0 → guest: I am here (the value doubles as protocol version)
@@ -31,8 +31,8 @@ struct Packet {
   std::int32_t rank_count = 0;
   std::int32_t process = 0;
   std::int32_t count = 0;
-  std::int64_t at_ns = 0;  ///< of a refusal: when what it is about was noticed
-  char text[1024] = {};    ///< of a refusal: why; behind the rank's name where it blames one
+  std::int64_t at_ns = 0;  ///< of a refusal: when its reason was noticed
+  char text[1024] = {};    ///< of a refusal: its reason; it follows the rank's name if it blames one
 };
 
 /// Why there will be no meeting. The cause of an argument's fault is a whole sentence.
@@ -43,8 +43,7 @@ Packet refusal(Packet::Fault fault, const Cause& cause);
 /// A listening socket of that name; empty when the name is taken. Throws LostRankError when the system
 /// refuses.
 Descriptor listen_at(const std::string& session);
-/// A connection to whoever listens there; empty when nobody does. Throws ArgumentError when it is another
-/// user's.
+/// A connection to the listener there; empty when there is none. Throws ArgumentError when it is another user's.
 Descriptor connect_to(const std::string& session);
 /// The next guest; empty when there is none now, or when it was another user's process (which is hung up on).
 Descriptor accept_from(const Descriptor& listener);

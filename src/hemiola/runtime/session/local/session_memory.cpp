@@ -38,8 +38,8 @@ constexpr std::uint64_t kNeverUsed = 0, kGivenBack = 2, kBeingGivenBack = 4;
 /// Of a member's arrival: it has let go of the region.
 constexpr std::uint64_t kLetGo = std::uint64_t{1} << 63;
 
-/// Whoever comes first waits for ranks that may need its core: it sleeps, and is then preferred to those that had it. Who
-/// yields on a busy machine comes back when all others have had their turn, a millisecond or more each.
+/// A rank that comes first waits for ranks that may need its core: it sleeps, and is then preferred to those that had
+/// it. A rank that yields on a busy machine comes back when all others have had their turn, a millisecond or more each.
 constexpr int kYields = 0, kLongestSleep_us = 500;
 
 constexpr std::uint64_t page_rounded(std::uint64_t bytes) {
@@ -67,7 +67,7 @@ std::string set_text(const std::vector<Rank>& members) {
   return "ranks " + rank_list(members) + (members.size() > 1 ? " share memory" : " shares memory");
 }
 
-/// Over what those of some ranks whose processes have ended have: the earliest; nothing if none has.
+/// The earliest reason of the given ranks whose processes have ended; nothing if none has one.
 std::optional<Cause> end_among(const std::vector<Rank>& ranks, const SessionMemory::Ended& ended) {
   std::optional<Cause> first;
   for (const LostRank& lost : ended()) {
@@ -101,7 +101,7 @@ std::size_t place_of(const std::vector<Rank>& members, Rank rank) {
 /// `offset` is published last.
 struct SessionMemory::Entry {
   std::atomic<std::uint64_t> key;
-  std::atomic<std::uint64_t> bytes;   ///< what the leader asks for
+  std::atomic<std::uint64_t> bytes;   ///< the leader's request
   std::atomic<std::uint64_t> offset;  ///< where the region starts in the file; 0: not known yet
   std::atomic<std::uint64_t> start;   ///< of the piece
   std::atomic<std::uint64_t> length;
@@ -116,8 +116,8 @@ struct SessionMemory::Header {
   CauseBoard causes;
 };
 
-/// A region starts with this: per member the bytes it asked for plus one, once it is there, marked when it has let go; then who the members
-/// are, for those that find the region when all of them have ended.
+/// A region starts with this: the requested bytes plus one of each member that is there, marked when it has let go.
+/// Then come the members, for ranks that find the region when all of them have ended.
 struct SessionMemory::Prefix {
   std::atomic<std::uint64_t> first;
   std::atomic<std::uint64_t>& arrival(std::size_t member) { return (&first)[member]; }
@@ -318,8 +318,8 @@ bool SessionMemory::is_free(Prefix& prefix, std::size_t member_count, const std:
   return true;
 }
 
-/// Gives back what the dead held. Looks only when one more has ended, or this rank
-/// has let go of something that others held then.
+/// Gives back the memory of the dead. Looks only when one more has ended, or this rank has let go of something that
+/// others held then.
 void SessionMemory::take_back(const std::vector<LostRank>& ended) {
   const bool has_more_ended = ended_before_.exchange(ended.size()) != ended.size();
   const bool has_let_go = has_let_go_.exchange(false);
@@ -334,8 +334,8 @@ void SessionMemory::take_back(const std::vector<LostRank>& ended) {
   }
 }
 
-/// Its pages go back to the system, and read as zeros for whoever gets it next; where the system refuses, it is not used again.
-/// Several may find at once that it is free.
+/// Its pages go back to the system, and read as zeros for its next user; where the system refuses, it is not used
+/// again. Several may find at once that it is free.
 void SessionMemory::give_back(Entry* entry, std::uint64_t key) const {
   if (!entry->key.compare_exchange_strong(key, kBeingGivenBack)) return;
   entry->offset.store(0);
@@ -357,7 +357,7 @@ SessionMemory::Entry& SessionMemory::await_entry(const Request& request, std::ui
   }
 }
 
-/// A member that has come may have ended since, and whoever lives may have given up over that.
+/// A member that has come may have ended since, and a living one may have given up over that.
 void SessionMemory::await_members(const Request& request, Prefix& prefix) const {
   const auto missing = [&] {
     std::vector<Rank> ranks;

@@ -1,7 +1,7 @@
-// The shared memory of one session: a single anonymous file, far larger than will ever be touched, from which
-// members cut regions and agree on them through a small table at its start. Untouched memory costs nothing;
-// what all members have let go of, or have ended with, is given back, and all of it vanishes with the last process, however
-// that ends.
+// The shared memory of one session: a single anonymous file, far larger than will ever be touched, from which members
+// cut regions and agree on them through a small table at its start. Untouched memory costs nothing. Memory that all
+// members have released, or have ended with, is given back. All of it vanishes with the last process, however that
+// ends.
 #pragma once
 
 #include <atomic>
@@ -39,10 +39,10 @@ class SessionMemory : public std::enable_shared_from_this<SessionMemory> {
     std::size_t bytes;
     const Deadline& deadline;
     Ended ended;
-    /// Writes what the others are to find once this rank has come; may be empty.
+    /// Writes this rank's part before the others see the rank; may be empty.
     std::function<void(std::span<std::byte>)> fill;
   };
-  /// As Session::shared. After a TimeoutError the same call may be tried again; what was filled then stays.
+  /// As Session::shared. After a TimeoutError the same call may be tried again; the filled part stays.
   std::shared_ptr<SharedRegion> share(const Request& request);
 
   SurvivorsBoard& survivors_board() const;
@@ -72,9 +72,9 @@ class SessionMemory : public std::enable_shared_from_this<SessionMemory> {
   std::uint64_t capacity_;  ///< bytes after the header
   std::unique_ptr<Mapping> table_;
   Header* header_;
-  std::atomic<std::size_t> ended_before_ = 0;  ///< how many, at the latest look for what they held
+  std::atomic<std::size_t> ended_before_ = 0;  ///< how many had ended at the latest look for their memory
   std::atomic<bool> has_let_go_ = false;       ///< since then, of a region that others held
-  std::mutex mutex_;                           ///< guards what follows
+  std::mutex mutex_;                           ///< guards the members below
   std::map<std::vector<Rank>, std::uint64_t> shares_so_far_;
 };
 

@@ -37,8 +37,8 @@ std::vector<Rank> SurvivorsBoard::answer(const Question& question) {
   return survivors;
 }
 
-/// The lowest member that lives takes one, so that nobody else does at the same time: what one that has ended did, is seen by
-/// now.
+/// The lowest member that lives takes one, so that nobody else does at the same time; the writes of one that has ended
+/// are visible by now.
 SurvivorsBoard::Cell& SurvivorsBoard::await_cell(const Question& question, std::uint64_t name) {
   for (Pause pause;; pause.wait()) {
     const std::vector<LostRank> ended = question.ended();
@@ -56,7 +56,8 @@ SurvivorsBoard::Cell* SurvivorsBoard::find(std::uint64_t name) {
   return found != names_.end() ? &cells_[static_cast<std::size_t>(found - names_.begin())] : nullptr;
 }
 
-/// What this rank has not left cannot be freed meanwhile. Freeing clears `read` first, so `left` is looked at first here.
+/// A place that this rank has not left cannot be freed meanwhile. Freeing clears `read` first, so `left` is looked at
+/// first here.
 void SurvivorsBoard::leave_others(std::size_t number, Rank self, const std::vector<LostRank>& ended) {
   for (std::size_t i = 0; i < kCells; ++i) {
     Cell& cell = cells_[i];

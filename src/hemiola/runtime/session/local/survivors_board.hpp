@@ -1,7 +1,8 @@
-// Where ranks that share memory agree on who goes on after a loss. Each sets its bit; once every member has or has died,
-// whoever notices first seals the bits, and those that are set by then are the answer for all. Sealing sets bits, too:
-// who dies in the middle of it is finished for by the next, and who comes after it learns that it is not among them. A rank may
-// ask again, so a place on the board is free once all that go on have read the answer and come to another question, or ended.
+// Ranks that share memory agree here on the survivors of a loss. Each sets its bit. Once every member has set it or has
+// died, the first rank that notices seals the bits. The bits that are set by then are the answer for all. Sealing sets
+// bits, too: if a rank dies in the middle of it, the next one finishes it. A rank that comes later learns that it is
+// not among the survivors. A rank may ask again, so a place on the board is free once all that go on have read the
+// answer and come to another question, or ended.
 #pragma once
 
 #include <array>
