@@ -1,4 +1,4 @@
-// What the first rank to ask has chosen for all.
+// Choices that the first rank to ask makes for all.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,24 @@
 
 namespace hemiola {
 
-/// What a choice is about: a digest of all that decides about it, and how often the conditions of choosing have changed
-/// before. All ranks change these between the same two operations, so a rank asks about epoch e+2 only when all have
-/// left epoch e, whose choices are forgotten then.
+/// The key of a choice: a digest of its conditions, and the number of earlier changes of these conditions. All ranks
+/// change these between the same two operations, so a rank asks about epoch e+2 only when all have left epoch e, whose
+/// choices are forgotten then.
 struct ChoiceKey {
   std::uint64_t epoch = 0;
   Hash128 digest;
 };
 
-/// Any thread may ask. Nobody waits here: whoever lacks an answer looks again later, and at whether the claimer lives.
+/// Any thread may ask. No rank waits here. A rank without an answer looks again later, and checks that the claimer
+/// lives.
 class Choices {
  public:
   virtual ~Choices() = default;
 
   /// True: nobody has asked before, and this rank must `decide`, a failure, too, for the others wait for it.
   virtual bool claim(const ChoiceKey& key) = 0;
-  /// Once, by whoever has claimed. Throws ArgumentError where this epoch's choices take more than can be kept; there is
-  /// still room to decide that, in up to kSmallBytes.
+  /// Once, by the claimer. Throws an ArgumentError if this epoch's choices take more room than there is; a decision of
+  /// up to kSmallBytes still fits.
   virtual void decide(const ChoiceKey& key, std::span<const std::byte> bytes) = 0;
   struct Answer {
     enum class State : std::uint8_t {

@@ -1,12 +1,12 @@
-// How the ranks of one communicator tell each other about operations without moving data. Each part carries words and
-// judges none: who disagrees, who is lost, late or slow is for operation/, late/ and health/ to say.
+// The ranks of one communicator tell each other about operations here, without moving data. Each part carries words and
+// judges none: operation/, adaptation/ and health/ find ranks that disagree, or are lost, late or slow.
 //
 // One rule orders all of it. Operations are numbered from 0 by each rank's own count, and
 //
 //   a rank publishes operation g + 2 only when every rank has completed operation g.
 //
-// So two entries per rank, used in turn, are enough for whatever is said about an operation, and nobody overwrites what
-// somebody may still read. Who keeps the rule: an operation ends only when all have come to it.
+// So two entries per rank, used in turn, are enough for all words about an operation, and no rank overwrites a word
+// that another may still read. The rule holds since an operation ends only when all have come to it.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace hemiola {
 
 /// The parts may come from different control planes. None is null.
 struct Control {
-  std::shared_ptr<const void> ground;  ///< what the parts stand on; goes last
+  std::shared_ptr<const void> ground;  ///< the ground of the parts; it goes last
   std::unique_ptr<Roll> roll;
   std::unique_ptr<Pulse> pulse;
   std::unique_ptr<LateRegister> late;
@@ -37,11 +37,11 @@ class ControlKind {
  public:
   virtual ~ControlKind() = default;
   virtual std::string_view name() const = 0;
-  /// Whether what ranks say of an operation comes to everybody unasked, so that no message has to carry it.
+  /// Whether the ranks' words about an operation reach everybody unasked, so that no message has to carry them.
   virtual bool tells_unasked() const { return true; }
   /// As of WireKind.
   virtual std::size_t ground_bytes(const Members&) const { return 0; }
-  /// Collective over the members. Throws what Session::exchange does.
+  /// Collective over the members. Throws the errors of Session::exchange.
   virtual Control connect(const Members& members, const Deadline& deadline) const = 0;
 };
 

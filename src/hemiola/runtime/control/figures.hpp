@@ -1,4 +1,4 @@
-// What each rank's port meter has found in the latest operations.
+// The figures of each rank's port meter in the latest operations.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace hemiola {
 
-/// Every rank shows operation g when all have come to g, and reads it when all have come to g+1: so whoever reads, reads the
-/// same as all others. An operation that failed is neither shown nor read by anybody.
+/// Every rank shows operation g when all have come to g, and reads it when all have come to g+1. So all ranks read the
+/// same. An operation that failed is neither shown nor read by anybody.
 class Figures {
  public:
   virtual ~Figures() = default;

@@ -1,4 +1,4 @@
-// The word by which ranks agree on who is late, as a value.
+// The word by which ranks agree on the late rank, as a value.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,14 @@
 
 namespace hemiola {
 
-/// The shared word, as a value: who has come to an operation, and how many segments the early ranks have begun.
+/// The shared word, as a value: the ranks that have come to an operation, and the number of segments that the early
+/// ranks have begun.
 ///
 ///   operation (37 bits) | segments begun (6) | arrivals (11) | numbers of the first n-1 to come, by exclusive or (10)
 ///
-/// The last rank to come changes only the count: so whoever reads n-1 or n arrivals finds the same rank missing,
-/// and n arrivals freeze the number of segments. A word of another operation stands for an empty one of this, so
-/// nobody resets anything.
+/// The last rank to come changes only the count. So a reader of n-1 or n arrivals finds the same rank missing, and n
+/// arrivals freeze the number of segments. A word of another operation stands for an empty one of this, so nobody
+/// resets anything.
 class LateWord {
  public:
   static constexpr int kMaxRanks = 1024;

@@ -25,8 +25,8 @@ class Pulse {
   /// When the rank last said so, by the session's clock; 0: never.
   virtual std::int64_t last_sign_ns(Rank rank) const = 0;
 
-  /// Says that this rank will take no further part, and over what: a cause of this rank's own where it has nobody else to
-  /// blame. The first time counts.
+  /// Says that this rank will take no further part, and the cause: one of its own if no other rank is to blame. The
+  /// first time counts.
   virtual void give_up(Failure failure, const Cause& cause) = 0;
   struct GivenUp {
     Rank rank;

@@ -1,4 +1,4 @@
-// What a rank says about the operation it is about to do. Two ranks do the same operation when their signatures agree.
+// A rank's statement about its next operation. Two ranks do the same operation when their signatures agree.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace hemiola {
 
-/// What a rank can be asked to do: a collective of the same name, or what is none. A CollectiveKind promises where data
-/// is afterwards, for `verify` and the bounds to judge; a barrier moves none.
+/// The kinds of operation: a collective of the same name, or a barrier. A CollectiveKind promises the places of data
+/// afterwards, for `verify` and the bounds to judge; a barrier moves none.
 enum class OperationKind : std::uint8_t {
   all_gather,
   reduce_scatter,
@@ -57,12 +57,12 @@ struct Signature {
   /// The first ones. Ranks may have cut as many elements into other shapes, so this is for messages only.
   std::array<std::int64_t, kShownDimensions> shape{};
 
-  /// Whether no rank can be done before all have come: what each ends with takes something from everybody.
+  /// Whether no rank can be done before all have come, since each result takes something from everybody.
   bool everybody_depends_on_everybody(int rank_count) const;
   void set_shape(std::span<const std::int64_t> dimensions);
   /// Of the array; 0 where there is none.
   std::int64_t byte_count() const;
-  /// What ranks must have in common: all but the shape.
+  /// The part that ranks must have in common: all but the shape.
   Signature without_shape() const;
   bool agrees_with(const Signature& other) const { return without_shape() == other.without_shape(); }
 

@@ -30,7 +30,7 @@ void ArrivalMeter::came(const ArrivedBytes& arrived, std::int64_t now_ns) {
   }
   accounts_.note(arrival);
   stream.waits = arrived.is_all ? waits_ : kNoWait;
-  // Once time counts, what is read and what has come differ by no more than one reading.
+  // Once time counts, the bytes read and the bytes that have come differ by no more than one reading.
   if (arrived.is_all || goes_on || is_awaited) stream.emptied_ns = now_ns;
   stream.is_amid = arrived.is_amid && (arrived.is_all || goes_on || is_awaited);
 }

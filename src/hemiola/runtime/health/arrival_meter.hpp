@@ -17,21 +17,23 @@ namespace hemiola {
 /// By rank, the port by which its bytes come and go.
 struct RankPorts {
   std::vector<Rank> port;       ///< called by the first of the ranks that share it
-  std::vector<double> healthy;  ///< what the rank's port carries, in bytes per nanosecond
+  std::vector<double> healthy;  ///< the bandwidth of the rank's port, in bytes per nanosecond
 };
 
-/// Of what is read, only that counts which has come in the time that counts: what is read after a stream had been emptied
-/// has come since. So a rank that comes late, and finds much in its buffers, takes none of that for speed. Figures are speeds
-/// that have been reached:
+/// Only bytes that have come in the counted time count: bytes that are read after a stream had been emptied have come
+/// since. So a late rank that finds full buffers takes none of that for speed. Figures are speeds that have been
+/// reached:
 ///
-/// - on the way from a port, what comes of messages from their first bytes to their last, and to the last of those that
+/// - on the way from a port, the bytes of messages from their first to their last, and to the last of those that
 ///   follow without a pause. Their senders have all of them when they begin to send, so while all wait for the slowest, no time
-///   passes. What is there at once after a pause, where this rank has waited for it, counts as having come at the port's speed;
-/// - by the own port, what comes from anybody, in one piece of time; and on any of the ways.
+/// passes. Bytes that are there at once after a pause, in which this rank has waited, count as having come at the
+/// port's speed;
+/// - by the own port, the bytes from all ranks, in one piece of time; and on any of the ways.
 ///
-/// They are those of stretches, long enough that it means little what a switch or a token bucket lets through in one go
-/// after a pause. The best of an operation's stretches count, but for an eighth: behind a lost packet a stream delivers late and
-/// in one go what came in time. What makes figures too high makes no healthy port look slow: they end at its own speed.
+/// They are those of stretches, long enough that the burst of a switch or a token bucket after a pause means little.
+/// The best of an operation's stretches count, but for an eighth: behind a lost packet a stream delivers late and in
+/// one go the bytes that came in time. Figures that are too high make no healthy port look slow: they end at its own
+/// speed.
 class ArrivalMeter final : public ArrivalListener, public PortGauge {
  public:
   /// `memory` is as PortAccounts takes it, shared by all ranks with the same port as this one.
@@ -40,8 +42,8 @@ class ArrivalMeter final : public ArrivalListener, public PortGauge {
   void came(const ArrivedBytes& arrived, std::int64_t now_ns) override;
   void waits() override { ++waits_; }
 
-  /// Two for each rank, of ports at the rank that they are called by: what the port takes in, where only the own one is known
-  /// here; then what has come from it at least.
+  /// Two for each rank, of ports at the rank that they are called by: the bytes into the port, of which only the own
+  /// one is known here; then the least that has come from it.
   std::span<const float> shares() const override;
   bool has_measured() const override { return accounts_.has_measured(); }
   /// Only the ways from peers' ports.

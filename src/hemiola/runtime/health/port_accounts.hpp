@@ -1,5 +1,5 @@
-// What has come to the ranks behind one port, from every other port and by their own, in stretches of time: kept by all of
-// these ranks together where they share memory.
+// The bytes that have come to the ranks behind one port, from every other port and by their own, in stretches of time:
+// kept by all of these ranks together where they share memory.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace hemiola {
 
-/// Ranks that share a port have now more, now less of it; what it carries shows only what they have together. Ports are
-/// numbered by whoever makes accounts, the same on all ranks that keep them together. These count operations alike.
+/// Ranks that share a port have now more, now less of it; its bandwidth shows only in their sum. The maker of the
+/// accounts numbers the ports, the same on all ranks that keep them together. These count operations alike.
 class PortAccounts {
  public:
   /// A stretch is so long, and so long that a healthy port would carry so many bytes.
@@ -29,7 +29,7 @@ class PortAccounts {
   /// For a rank with a port of its own.
   static std::shared_ptr<std::byte> own_memory(std::size_t port_count);
 
-  /// `healthy`: by port, what it carries, in bytes per nanosecond. `own`: the port of the ranks that keep these accounts.
+  /// `healthy`: by port, its bandwidth in bytes per nanosecond. `own`: the port of the ranks that keep these accounts.
   /// `memory`: memory_bytes(), zeros at first.
   PortAccounts(std::vector<double> healthy, std::size_t own, std::shared_ptr<std::byte> memory);
 
@@ -47,8 +47,8 @@ class PortAccounts {
   /// Where another process has the accounts just now, or has died with them, it is kept for the next time.
   void note(const Arrival& arrival);
 
-  /// Of the operation under way, the best share of its healthy speed that our port has reached in what came by it, and
-  /// that each port has reached in what came from it; 0 where nothing could be told.
+  /// Of the operation under way, the best share of its healthy speed that our port has reached in the bytes that came
+  /// by it, and that each port has reached in the bytes that came from it; 0 if it is not known.
   struct Figures {
     float in = 0;
     std::vector<float> from;
@@ -57,7 +57,7 @@ class PortAccounts {
   /// Whether a stretch of this operation has ended.
   bool has_measured() const { return has_measured_; }
 
-  /// Begins the next operation. Stretches of what comes from others go on.
+  /// Begins the next operation. Stretches of bytes from others go on.
   void next_operation();
 
  private:

@@ -1,4 +1,4 @@
-// What measures ports during an operation.
+// The measure of ports during an operation.
 #pragma once
 
 #include <span>
@@ -14,14 +14,14 @@ class PortGauge {
   virtual std::span<const float> shares() const = 0;
   virtual bool has_measured() const = 0;
 
-  /// Per peer, what has certainly been reached on the way to it and on the way from it, in the same way.
+  /// Per peer, the speed that has certainly been reached on the way to it and on the way from it, in the same way.
   struct PairShares {
     float to = 0;
     float from = 0;
   };
   virtual std::span<const PairShares> pairs() const = 0;
 
-  /// Forgets rates, and what an operation has left under way.
+  /// Forgets rates, and the open measurements of an operation.
   virtual void clear() = 0;
 };
 

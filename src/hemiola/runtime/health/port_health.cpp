@@ -10,7 +10,7 @@ namespace {
 /// is too low costs more than the next one (docs/decisions/0008).
 constexpr double kTolerance = 1.03;
 constexpr double kToleranceBelow2 = 1.01;
-/// How far above what is in force a factor must be to count.
+/// A factor counts only so far above the present one.
 constexpr double kRiseMargin = 1.05;
 /// How much faster than it was a port must be for its factor to fall to another one above 1.
 constexpr double kFallMargin = 1.15;

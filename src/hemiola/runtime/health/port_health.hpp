@@ -1,5 +1,5 @@
-// Which ranks' ports are slow, and by what factor to plan for: a judgement that every rank makes for itself from
-// the same figures, so that all come to the same one at the same operation.
+// The ranks with slow ports, and the factors to plan for: a judgement that every rank makes for itself from the same
+// figures, so that all come to the same one at the same operation.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace hemiola {
 /// A rank whose ports are slower than the others'.
 struct SlowPort {
   Rank rank{0};
-  double measured_factor = 1;  ///< in the last operation that says something, beside what ports used to reach
+  double measured_factor = 1;  ///< in the last operation with a figure, beside the usual speed of ports
   double planned_factor = 1;   ///< in force: rounded up, and slow to fall
   std::uint64_t since_number = 0;  ///< the first operation that showed it
   std::int64_t since_ns = 0;       ///< CLOCK_MONOTONIC; differs from rank to rank
@@ -35,14 +35,14 @@ struct Judging {
   /// Beside whom a port is slow: the fastest, where figures are certain; else the median of all.
   enum class Beside : std::uint8_t { fastest, median };
   Beside beside = Beside::fastest;
-  std::size_t operations_to_fall = 5;  ///< on end, that show less than what is in force
-  /// Below this factor nobody is called slow, whatever PortHealth may believe in.
+  std::size_t operations_to_fall = 5;  ///< on end, that show less than the present factor
+  /// Below this factor nobody is called slow, even if PortHealth can plan for smaller factors.
   double least_factor = 1;
   /// By how much the greatest of the shares that are believed in exceeds the least: a slow port always shows the same. A port
   /// that shows more than so much above the slowest one's share may only have waited for that one, so it is not called slower.
   double most_spread = std::numeric_limits<double>::infinity();
-  /// The reference is the most that others have reached in so many of the latest operations: more than a factor takes to
-  /// rise, since it tells what they reached before a slow port held them up, too.
+  /// The reference is the most that others have reached in so many of the latest operations. They are more than a
+  /// factor takes to rise, so that the reference is older than the slow port, which holds up the others, too.
   std::size_t operations_of_reference = 64;
 };
 
@@ -52,15 +52,16 @@ struct Judging {
 ///
 /// - It rises after five operations on end that show more (eight, where it is little), to the least of them.
 /// - It falls after `operations_to_fall` on end that show less, to the greatest of them. Below kFullSpeedFactor a figure shows
-///   less, whatever the port showed before: shares end at 1, so a port at full speed may have no better ones to show. Above it
-///   the port itself must have become faster, too. In what is planned for a slow port the others may wait for each other; then
+/// less, independent of the port's earlier figures: shares end at 1, so a port at full speed may have no better ones to
+/// show. Above it
+/// the port itself must have become faster, too. In a schedule for a slow port the others may wait for each other; then
 ///   it seems less slow than it is.
 /// - Where figures are uncertain (`most_spread`), only the slowest ports of an operation rise. The others' figures do not count
 ///   while the slowest is planned for, or has been seen to be slow for as long as they have. A port that is the slowest for the
 ///   first time, disturbed perhaps, only delays them.
 ///
-/// So figures of full speed lead back to factor 1 from every state: after `operations_to_fall` of them, and where noise has made
-/// the reference too high, after `operations_of_reference` more. What an operation shows is at most too slow.
+/// So figures of full speed lead back to factor 1 from every state: after `operations_to_fall` of them, and where noise
+/// has made the reference too high, after `operations_of_reference` more. An operation's figure can only be too slow.
 class PortHealth {
  public:
   static constexpr double kLeastFactor = 1.12;  ///< below it nothing is planned for
@@ -70,7 +71,7 @@ class PortHealth {
   static constexpr std::size_t kOperationsToRise = 5;
   static constexpr std::size_t kOperationsToRiseMildly = 8;
 
-  /// `assumed`: what is planned for from the start, at `now_ns`.
+  /// `assumed`: the factors to plan for from the start, at `now_ns`.
   PortHealth(int rank_count, const std::map<Rank, double>& assumed, std::int64_t now_ns,
              const Judging& judging = {});
 
@@ -79,13 +80,13 @@ class PortHealth {
   /// when the factors in force have changed.
   bool judge(std::uint64_t number, std::int64_t now_ns, std::span<const double> best_share);
 
-  /// Takes over what ranks have measured on purpose, by port; others stay as they are. Returns as `judge` does.
+  /// Takes over the ranks' deliberate measurements, by port; others stay as they are. Returns as `judge` does.
   bool adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns);
 
-  /// A port has shown less than what is in force, but not often enough.
+  /// A port has shown less than the present factor, but not often enough.
   bool is_in_doubt() const;
 
-  /// What to plan for: ranks with factors above 1.
+  /// The ranks to plan for: those with factors above 1.
   std::map<Rank, double> factors_in_force() const;
   std::vector<SlowPort> slow_ports() const;
 
@@ -108,13 +109,13 @@ class PortHealth {
   struct Showing {
     double share;
     double factor;        ///< beside the fastest ports now
-    double usual_factor;  ///< beside what they used to reach: at least as much
+    double usual_factor;  ///< beside their usual speed: at least as much
     std::uint64_t number;
     std::int64_t at_ns;
   };
   struct Port {
     SlowPort state;
-    std::vector<Showing> higher;  ///< the latest operations, as long as all show more than what is in force
+    std::vector<Showing> higher;  ///< the latest operations, as long as all show more than the present factor
     std::vector<Showing> lower;   ///< the same, less
     double share = 0;             ///< that the factor in force was found with
     double latest_share = 0;
@@ -132,7 +133,7 @@ class PortHealth {
   Judging judging_;
   std::vector<Port> ports_;
   /// The fastest ports', of fewer operations than a factor takes to rise, so that a network that becomes slow for all
-  /// is taken for what it is before anybody is called slow.
+  /// is recognized before any rank is called slow.
   Best now_{kOperationsToRise - 1};
   Best usual_;  ///< the reference that says how slow a port is
 };

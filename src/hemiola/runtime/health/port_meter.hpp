@@ -1,5 +1,5 @@
-// How fast a rank's ports carry what the engine gives them anyway: bytes and busy seconds per port, told apart by
-// peer. No messages of its own.
+// The speed of a rank's ports with the engine's own messages: bytes and busy seconds per port, told apart by peer. No
+// messages of its own.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@
 namespace hemiola {
 
 /// Every figure is a speed that a port has certainly reached, so of many the best one counts. Of a rank's own port:
-/// what it carried between a message's posting and its end, over that time; messages that share it do not make it
-/// look slow (of one that was posted before, the part counts that falls into the time). Of the peer's port: what of
-/// that was between the two. Waiting for the other end makes both look slower than they are; but the other end,
-/// which then did not wait, has the same two figures. Takes it that a send is done when its bytes have left, a
-/// receive a latency later.
+/// what it carried between a message's posting and its end, over that time; messages that share it do not make it look
+/// slow (of one that was posted before, the part counts that falls into the time). Of the peer's port: the part that
+/// was between the two. Waiting for the other end makes both look slower than they are; but the other end, which then
+/// did not wait, has the same two figures. Takes it that a send is done when its bytes have left, a receive a latency
+/// later.
 class PortMeter final : public MessageMeter, public PortGauge {
  public:
-  /// Messages that a healthy network carries in fewer latencies, with what each takes beside its bytes, say little about bandwidth. By size, not by the
-  /// time that they took: among the small ones that would select those that had to wait.
+  /// Messages that a healthy network carries in fewer latencies, with their fixed times, say little about bandwidth. By
+  /// size, not by the time that they took: among the small ones that would select those that had to wait.
   static constexpr double kLeastLatencies = 1;
 
   /// `healthy`: by peer.

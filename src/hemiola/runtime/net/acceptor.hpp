@@ -1,4 +1,5 @@
-// Who comes to this rank's listening socket: connections are handed on once they are proved; strangers are shown out.
+// Accepts connections to this rank's listening socket. They are handed on once they are proved; strangers are shown
+// out.
 #pragma once
 
 #include <chrono>
@@ -29,7 +30,7 @@ class Acceptor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Throws LostRankError where the system has no room for what it needs.
+  /// Throws a LostRankError if the system lacks descriptors or memory.
   Acceptor(Descriptor listener, Credentials own, const AcceptorLimits& limits = {});
   Acceptor(const Acceptor&) = delete;
 
@@ -44,8 +45,8 @@ class Acceptor {
   /// For poll or epoll: can be read when somebody has come, or said something.
   int descriptor() const { return events_.get(); }
 
-  /// What has gone wrong since the last call, for a log: refused strangers, no room for more. A line each, at most some
-  /// ten, then how many more.
+  /// The failures since the last call, for a log: refused strangers, no room for more. A line each, at most some ten,
+  /// then how many more.
   std::vector<std::string> take_complaints();
 
  private:

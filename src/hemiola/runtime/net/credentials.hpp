@@ -1,4 +1,4 @@
-// What a process knows by which others recognize it as a rank of their job.
+// The knowledge by which others recognize a process as a rank of their job.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace hemiola {
 
-/// What only the ranks of a job know. It never travels, and nothing prints it.
+/// The secret of a job's ranks. It never travels, and nothing prints it.
 class Token {
  public:
   static constexpr std::size_t kBytes = 32;

@@ -34,7 +34,7 @@ class Endpoint {
   static Endpoint of(const SocketAddress& address);
   /// Every address of this host, of both versions where it has them.
   static Endpoint any();
-  /// Throws FormatError for what `bytes` has not written.
+  /// Throws a FormatError for bytes that `bytes` has not written.
   static Endpoint from_bytes(std::span<const std::byte, kBytes> bytes);
 
   std::array<std::byte, kBytes> bytes() const;
@@ -62,7 +62,7 @@ class Endpoint {
 /// system's name service, which may take seconds. Throws ArgumentError where there is none.
 std::vector<Endpoint> resolve(std::string_view host_and_port);
 
-/// Ports from which one may be chosen, both ends included; all zero: whichever the system gives.
+/// Ports from which one may be chosen, both ends included; all zero: the system chooses.
 struct PortRange {
   std::uint16_t first = 0;
   std::uint16_t last = 0;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<char, 8> kMagic{'h', 'e', 'm', 'i', 'o', 'l', 'a', '\n'};
 constexpr std::uint32_t kProtocol = 1;
 
-/// Only what can be printed: the text is a stranger's.
+/// Only printable characters, since the text is a stranger's.
 std::string version_text(const std::array<char, 32>& version, std::uint32_t protocol) {
   std::string text;
   for (const char c : version) {
@@ -165,7 +165,7 @@ Refusal Handshake::judge(const Claim& claim) const {
   return Refusal::none;
 }
 
-/// Who is refused learns why, and nothing that would help to come in.
+/// A refused process learns the reason, and nothing that would help it to come in.
 void Handshake::say_claim(Refusal verdict) {
   Claim claim{};
   if (verdict == Refusal::none) claim = own_claim();
@@ -185,7 +185,7 @@ Handshake::Claim Handshake::own_claim() const {
   return claim;
 }
 
-/// Both greetings are part of it, with the random numbers in them: what was said once is worth nothing another time.
+/// Both greetings are part of it, with the random numbers in them: a greeting is worth nothing another time.
 Sha256Digest Handshake::proof_of(Role role, const Claim& claim) const {
   const bool own_first = role_ == Role::connector;
   const Greeting& connectors = own_first ? own_greeting_ : peer_greeting_;
@@ -211,7 +211,7 @@ void Handshake::expect(Stage stage, std::size_t bytes) {
 
 std::string Handshake::text_of(Refusal refusal, const Claim& claim) const {
   const bool by_other = role_ == Role::connector && claim.verdict != Refusal::none;
-  // Unproved where the token differs, so it is what the other says.
+  // Unproved where the token differs, so it is the other's claim.
   const std::string says =
       role_ == Role::acceptor ? "(it says that it is rank " + std::to_string(claim.rank) + ") " : "";
   switch (refusal) {

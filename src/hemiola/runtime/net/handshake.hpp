@@ -1,6 +1,6 @@
-// How two processes find out, over a new connection, that both are ranks of one job: each proves that it knows the job's
-// token, by an HMAC over fresh random numbers of both, before the other looks at anything else that it says. Messages have
-// fixed sizes. What follows on the connection is neither encrypted nor signed.
+// Two processes find out here, over a new connection, that both are ranks of one job. Each proves that it knows the
+// job's token, by an HMAC over fresh random numbers of both. Only then does the other look at its further words.
+// Messages have fixed sizes. Later bytes on the connection are neither encrypted nor signed.
 //
 //   connector                                    acceptor
 //   greeting: versions, random number  ───────▶
@@ -59,7 +59,7 @@ class Handshake {
   /// Whether the other's system has not answered yet. Once it has, the other itself may still be late.
   bool is_connecting() const { return stage_ == Stage::connecting; }
 
-  /// Once proved: who the other is, what for, and the connection, from which nothing else has been read.
+  /// Once proved: the other's rank, its purpose, and the connection, from which nothing else has been read.
   Rank rank() const { return peer_rank_; }
   std::uint64_t purpose() const { return purpose_; }
   Descriptor take() { return std::move(socket_); }
@@ -79,7 +79,7 @@ class Handshake {
     std::array<std::byte, 32> nonce;
   };
   struct Claim {
-    Refusal verdict;  ///< of what the other has claimed
+    Refusal verdict;  ///< of the other's claims
     std::uint32_t incarnation;
     std::int32_t rank;
     std::uint32_t unused;

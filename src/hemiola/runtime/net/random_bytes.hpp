@@ -1,4 +1,4 @@
-// Bytes that nobody can guess, from the system. For what is to be repeatable, see base/random.hpp.
+// Bytes that nobody can guess, from the system. For repeatable numbers see base/random.hpp.
 #pragma once
 
 #include <cstddef>

@@ -39,7 +39,7 @@ std::vector<ProvedConnection> Reception::take(std::uint32_t door) {
   return std::exchange(boxes_.at(door).arrivals, {});
 }
 
-/// Who comes to a door that is closed is hung up on.
+/// A connection to a closed door is ended.
 void Reception::sort(std::uint32_t caller) {
   for (ProvedConnection& arrival : acceptor_.poll()) {
     const auto number = static_cast<std::uint32_t>(arrival.purpose >> 32);

@@ -1,5 +1,5 @@
-// One listening socket for all that a process offers to its job: whoever connects asks for a door by its number, and the
-// door's owner is given the connection. So a process needs one port, however many communicators it has.
+// One listening socket for all doors of a process: a connecting process asks for a door by its number, and the door's
+// owner is given the connection. So a process needs one port, however many communicators it has.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ class Reception : public std::enable_shared_from_this<Reception> {
   const Endpoint& endpoint() const { return acceptor_.endpoint(); }
   const Credentials& credentials() const { return acceptor_.credentials(); }
 
-  /// Throws LostRankError where the system has no room for what a door needs.
+  /// Throws a LostRankError if the system lacks descriptors or memory for a door.
   std::unique_ptr<Door> open();
-  /// What has gone wrong, as of Acceptor.
+  /// The failures, as of Acceptor.
   std::vector<std::string> take_complaints();
 
  private:
@@ -42,7 +42,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
   void close(std::uint32_t door);
   void sort(std::uint32_t caller);
 
-  std::mutex mutex_;  ///< guards what follows, but for what never changes in it
+  std::mutex mutex_;  ///< guards the members below, but for constants
   Acceptor acceptor_;
   std::map<std::uint32_t, Box> boxes_;
   std::uint32_t last_door_ = 0;
@@ -55,7 +55,7 @@ class Door {
   ~Door();
   Door(const Door&) = delete;
 
-  /// What to connect with, as a Handshake's purpose, to come in here. `detail` is handed on to the owner.
+  /// The purpose of a Handshake that connects here. `detail` is handed on to the owner.
   std::uint64_t purpose(std::uint32_t detail = 0) const { return purpose_of(number_, detail); }
   static std::uint64_t purpose_of(std::uint32_t door, std::uint32_t detail) {
     return std::uint64_t{door} << 32 | detail;
@@ -66,7 +66,7 @@ class Door {
   /// Lets everybody at the reception go on, and returns who has come to this door; `purpose` is the detail. To be called
   /// when a descriptor can be read, and every second or so even if none can.
   std::vector<ProvedConnection> take();
-  /// The two that can be read when somebody has come; whatever is read from the bell is of no interest.
+  /// The two that can be read when somebody has come; the bell's bytes mean nothing.
   int listener() const { return reception_->acceptor_.descriptor(); }
   int bell() const { return bell_.get(); }
 

@@ -11,7 +11,7 @@ namespace {
 enum class Kind : std::uint32_t {
   claim,   ///< to the keeper
   look,    ///< to the keeper
-  decide,  ///< to the keeper, with what is decided
+  decide,  ///< to the keeper, with the decision
   answer,  ///< the keeper's
 };
 
@@ -84,13 +84,13 @@ bool HostsChoices::claim(const ChoiceKey& key) {
   return reply.is_yours;
 }
 
-/// What a courier carries has no bound of its own, so nothing is ever too much.
+/// A courier's messages have no bound, so no choice is too large.
 void HostsChoices::decide(const ChoiceKey& key, std::span<const std::byte> bytes) {
   talk_->tell_keeper(packed(Kind::decide, Asked{0, key}, bytes));
   note(key, {Answer::State::decided, talk_->members().self, Bytes(bytes.begin(), bytes.end())});
 }
 
-/// Whoever has claimed in vain is told as soon as there is an answer, and has no need to ask again.
+/// A rank that claimed in vain is told as soon as there is an answer, and has no need to ask again.
 Choices::Answer HostsChoices::look(const ChoiceKey& key) const {
   if (const auto found = known(key)) return *found;
   return ask(static_cast<std::uint32_t>(Kind::look), key).answer;

@@ -1,4 +1,4 @@
-// What the first rank to ask has chosen for all, where ranks have no memory in common: the keeper has the book.
+// Choices of the first rank to ask, for ranks that have no memory in common: the keeper has the book.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class ChoiceBook {
   bool is_outdated(const ChoiceKey& key) const {
     return !epochs_.empty() && is_past(key.epoch, epochs_.rbegin()->first);
   }
-  /// Not for a key that is outdated. Forgets what is, once there is an entry of this epoch.
+  /// Not for a key that is outdated. Forgets outdated keys once there is an entry of this epoch.
   Entry& operator[](const ChoiceKey& key) {
     Entry& entry = epochs_[key.epoch][{key.digest.high, key.digest.low}];
     std::erase_if(epochs_, [&](const auto& one) { return is_past(one.first, key.epoch); });
@@ -52,7 +52,7 @@ class ChoiceKeeper {
  private:
   struct Entry {
     Choices::Answer answer;
-    std::vector<Rank> waiting;  ///< whose claim was refused; they are told
+    std::vector<Rank> waiting;  ///< ranks whose claim was refused; they are told
   };
 
   void hear(Rank from, std::span<const std::byte> message);
@@ -67,7 +67,7 @@ class HostsChoices final : public Choices {
   /// `pulse` outlives this: by it a keeper says that it has closed the communicator, and will not answer any more.
   HostsChoices(std::shared_ptr<const Talk> talk, const Pulse* pulse);
 
-  /// Asks nobody about what this rank knows to be decided. This and `look` throw LostRankError where the keeper is gone.
+  /// Asks nobody about decisions that this rank knows. This and `look` throw LostRankError where the keeper is gone.
   bool claim(const ChoiceKey& key) override;
   void decide(const ChoiceKey& key, std::span<const std::byte> bytes) override;
   Answer look(const ChoiceKey& key) const override;
@@ -78,7 +78,7 @@ class HostsChoices final : public Choices {
     Answer answer;
   };
 
-  /// What this rank knows without asking, if that is enough.
+  /// The answer from this rank's own knowledge, if that is enough.
   std::optional<Answer> known(const ChoiceKey& key) const;
   Reply ask(std::uint32_t kind, const ChoiceKey& key) const;
   void check_keeper() const;
@@ -90,7 +90,7 @@ class HostsChoices final : public Choices {
   std::unique_ptr<ChoiceKeeper> keeper_;  ///< on the first member
   mutable Replies<Reply> replies_;
 
-  mutable std::mutex mutex_;          ///< guards what follows
+  mutable std::mutex mutex_;          ///< guards the members below
   mutable ChoiceBook<Answer> known_;  ///< claimed, and then told of, or decided
 
   std::unique_ptr<Courier::Subscription> subscription_;

@@ -14,12 +14,12 @@
 namespace hemiola {
 namespace {
 
-/// What the parts talk about, by the order of their topics, two each.
+/// The parts, by the order of their topics, two each.
 enum class Subject : Topic { roll, pulse, late, figures, choices };
 constexpr Topic kTopicsOfACommunicator = 16;
 
-/// Takes what the first member has drawn, a number that no other communicator has, such as one of the same ranks. All draw:
-/// ranks that do not agree on the order, which they learn only later, must not come to the topics of their session.
+/// Takes the first member's number, which no other communicator has, not even one of the same ranks. All draw: ranks
+/// that do not agree on the order, which they learn only later, must not come to the topics of their session.
 Topic agree_on_topics(const Members& members, const Deadline& deadline) {
   std::random_device device;
   std::uint64_t drawn = 0;

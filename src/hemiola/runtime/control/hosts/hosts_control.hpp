@@ -1,5 +1,5 @@
-// The control plane of ranks that have no memory in common. In steady state it says nothing; what has to be said goes by
-// courier, most of it through the first member, which keeps the books in its courier's thread.
+// The control plane of ranks that have no memory in common. In steady state it says nothing. Necessary words go by
+// courier, most of them through the first member, which keeps the books in its courier's thread.
 #pragma once
 
 #include "hemiola/runtime/control/control.hpp"

@@ -1,5 +1,5 @@
-// What ranks' port meters have found, where ranks have no memory in common: the keeper merges what all have shown and tells
-// all, while the next operation runs.
+// The figures of port meters, for ranks that have no memory in common. The keeper merges all figures and tells all,
+// while the next operation runs.
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,7 @@ HostsLateRegister::HostsLateRegister(std::shared_ptr<const Talk> talk)
   });
 }
 
-/// The keeper knows who asks.
+/// The keeper knows the asking rank.
 std::uint64_t HostsLateRegister::arrive(std::uint64_t operation, Rank, int rank_count, const Check& check) {
   const std::uint64_t number = replies_.number();
   const LateAsked asked{number, operation, static_cast<std::uint64_t>(rank_count)};

@@ -1,5 +1,5 @@
-// Where ranks without memory in common agree on who is late: the keeper has the words, and its courier's thread answers,
-// whatever else its process is busy with.
+// Ranks without memory in common agree here on the late rank. The keeper has the words, and its courier's thread
+// answers, however busy its process is.
 #pragma once
 
 #include <array>
@@ -56,7 +56,7 @@ class HostsLateRegister final : public LateRegister {
  private:
   std::shared_ptr<const Talk> talk_;
   std::unique_ptr<LateKeeper> keeper_;  ///< on the first member
-  Replies<std::uint64_t> replies_;      ///< what the word was
+  Replies<std::uint64_t> replies_;      ///< the word that was found
   std::unique_ptr<Courier::Subscription> subscription_;
 };
 

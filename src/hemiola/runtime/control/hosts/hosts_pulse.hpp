@@ -48,7 +48,7 @@ class HostsPulse final : public Pulse {
   std::atomic<std::int64_t> beat_ns_ = 0;
   std::atomic<bool> has_given_up_ = false;
 
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   std::vector<std::int64_t> signs_ns_;
   std::vector<std::optional<GivenUp>> given_up_;
 

@@ -65,7 +65,7 @@ void RollKeeper::hear(Rank from, std::span<const std::byte> message) {
   }
 }
 
-/// Ranks are in the same operation or in two that follow each other; what is older is over.
+/// Ranks are in the same operation or in two that follow each other; older ones are over.
 RollKeeper::Tally* RollKeeper::tally(std::uint64_t number) {
   if (!tallies_.empty() && number + 2 <= tallies_.rbegin()->first) return nullptr;
   std::erase_if(tallies_, [&](const auto& one) { return one.first + 2 <= number; });
@@ -199,7 +199,7 @@ bool HostsRoll::has_arrived(Rank rank, std::uint64_t number) const {
   return agreed_ > number || known(rank, number) != nullptr;
 }
 
-/// Where all agree, each has said what this rank has.
+/// If all agree, each has this rank's signature.
 Roll::Entry HostsRoll::entry(Rank rank, std::uint64_t number) const {
   const std::lock_guard lock(mutex_);
   if (const SaidWord* const word = known(rank, number))

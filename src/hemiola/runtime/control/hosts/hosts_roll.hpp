@@ -1,6 +1,6 @@
-// The roll where ranks have no memory in common. In steady state nobody says anything here: messages of the wire carry a
-// digest of what ranks do, and whoever ends an operation in which everybody depends on everybody knows that all agree. Only
-// where that is not so do words travel, to the keeper and, where ranks disagree or one of them asks, to all.
+// The roll of ranks that have no memory in common. In steady state no rank says anything here: messages of the wire
+// carry a digest of the operation. A rank that ends an operation in which all depend on all knows that they agree. In
+// other operations words travel to the keeper, and on to all if ranks disagree or one of them asks.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace hemiola::hosts {
 
-/// What a rank says of an operation that it has come to. Sent without the text where there is none.
+/// A rank's words about an operation to which it has come. Sent without the text if there is none.
 struct SaidWord {
   std::uint64_t number = 0;
   std::int64_t own_ns = -1;
@@ -36,7 +36,7 @@ struct SaidTime {
   std::int64_t own_ns = -1;
 };
 
-/// The first member's books: who has said what of the latest operations. Lives in the courier's thread.
+/// The first member's books: the ranks' words about the latest operations. Lives in the courier's thread.
 class RollKeeper {
  public:
   explicit RollKeeper(std::shared_ptr<const Talk> talk);
@@ -83,7 +83,7 @@ class HostsRoll final : public Roll {
   std::shared_ptr<Progress> progress_;
   std::unique_ptr<RollKeeper> keeper_;  ///< on the first member
 
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   /// By rank, of two operations in turn; this rank's own among them.
   std::vector<std::array<SaidWord, 2>> words_;
   std::array<std::uint64_t, 2> sent_{};  ///< of these two: number + 1, once the keeper has this rank's word

@@ -1,4 +1,4 @@
-// Answers to what a rank has asked the keeper, and waiting for them.
+// Answers of the keeper to a rank's questions, and waiting for them.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ class Replies {
     changed_.notify_all();
   }
 
-  /// Throws what `check` throws, and LostRankError where the keeper will not answer any more.
+  /// Throws the errors of `check`, and a LostRankError if the keeper will not answer any more.
   Reply await(std::uint64_t number, const std::function<void()>& check) {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -57,7 +57,7 @@ class Replies {
   }
 
   std::shared_ptr<const Talk> talk_;
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the members below
   std::condition_variable changed_;
   std::uint64_t asked_ = 0;
   std::map<std::uint64_t, Reply> arrived_;

@@ -18,7 +18,7 @@
 
 namespace hemiola::hosts {
 
-/// A number that says what a message is, then what it says, then what belongs to it.
+/// A number for the kind of message, then its head, then its body.
 template <typename Kind, typename Body>
 Bytes packed(Kind kind, const Body& body, std::span<const std::byte> more = {},
              std::size_t body_bytes = sizeof(Body)) {
@@ -30,7 +30,7 @@ Bytes packed(Kind kind, const Body& body, std::span<const std::byte> more = {},
   return bytes;
 }
 
-// Whatever a message says is checked before it is used: what follows throws FormatError.
+// Every field of a message is checked before it is used: the functions below throw a FormatError.
 
 template <typename Kind>
 Kind kind_of(std::span<const std::byte> message) {
@@ -38,7 +38,7 @@ Kind kind_of(std::span<const std::byte> message) {
   return head_of<Kind>(message);
 }
 
-/// What its sender left out behind `least` bytes is as it is by default.
+/// Fields that the sender left out behind `least` bytes have their defaults.
 template <typename Body>
 Body body_of(std::span<const std::byte> message, std::size_t least = sizeof(Body)) {
   head_of<std::uint32_t>(message);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLists = 4096;
 constexpr std::size_t kAlignment = 64;
-/// Kept for what says that there is no more room.
+/// Kept for the answer that there is no more room.
 constexpr std::size_t kReserve = std::size_t{16} << 20;
 
 /// A place in an arena and the epoch to which it belongs, in one word. Epochs start at 1 here, so that memory full of
@@ -76,7 +76,7 @@ bool LocalChoices::is_outdated(const ChoiceKey& key) const {
   return Tagged::of(book(key.epoch).used.load()).epoch > key.epoch + 1;
 }
 
-/// Whether what is said to lie there may. Asked after the place was read: what is given out only grows in an epoch.
+/// Whether an entry may lie there. Asked after the place was read, since the used part only grows in an epoch.
 bool LocalChoices::is_given_out(std::uint64_t epoch, std::uint64_t place, std::uint64_t bytes) const {
   const std::uint64_t used = std::min<std::uint64_t>(Tagged::of(book(epoch).used.load()).place, kArenaBytes);
   return place >= kAlignment && place % kAlignment == 0 && bytes <= used && place <= used - bytes;
@@ -119,7 +119,7 @@ std::optional<std::uint64_t> LocalChoices::allocate(std::uint64_t epoch, std::si
   }
 }
 
-/// The node is complete before it enters the list; who loses the race for a key leaves an unused one behind.
+/// The node is complete before it enters the list; the loser of a race for a key leaves an unused one behind.
 bool LocalChoices::claim(const ChoiceKey& key) {
   if (find(key) != nullptr) return false;
   const std::optional<std::uint64_t> place = allocate(key.epoch, sizeof(Node));

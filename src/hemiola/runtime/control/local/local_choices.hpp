@@ -14,14 +14,14 @@ namespace hemiola {
 /// resets anything.
 class LocalChoices final : public Choices {
  public:
-  /// Addresses; what no choice touches costs nothing.
+  /// Addresses; untouched ones cost nothing.
   static std::size_t region_bytes();
   /// `region` is zero-filled at first, shared by all ranks, aligned to a cache line, and outlives this.
   LocalChoices(std::span<std::byte> region, Rank self, int rank_count);
 
   bool claim(const ChoiceKey& key) override;
   void decide(const ChoiceKey& key, std::span<const std::byte> bytes) override;
-  /// Throws BadMessageError where a rank has written what none writes, FormatError where nobody can tell which rank has.
+  /// Throws a BadMessageError if a rank has written an impossible entry, and a FormatError if the rank is not known.
   Answer look(const ChoiceKey& key) const override;
 
   static constexpr std::size_t kArenaBytes = std::size_t{512} << 20;  ///< of an epoch's choices

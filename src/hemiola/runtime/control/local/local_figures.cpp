@@ -12,7 +12,7 @@ constexpr std::size_t kLine = 64;
 
 }  // namespace
 
-/// Followed by a share per rank. Plain memory: the roll orders who writes and who reads.
+/// Followed by a share per rank. Plain memory: the roll orders writers and readers.
 struct LocalFigures::Row {
   std::uint64_t count;  ///< number + 1 of the operation that it is about
 };

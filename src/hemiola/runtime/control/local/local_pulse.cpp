@@ -8,7 +8,7 @@ namespace hemiola {
 
 struct alignas(128) LocalPulse::State {
   std::atomic<std::int64_t> beat_ns;
-  std::atomic<Failure> failure;  ///< written after what follows
+  std::atomic<Failure> failure;  ///< written after the fields below
   CauseRecord cause;
 };
 

@@ -1,4 +1,4 @@
-// The pulse in shared memory. Whom it cannot reach is dead, and that the session sees.
+// The pulse in shared memory. A rank that it cannot reach is dead, and the session sees that.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 
 namespace hemiola {
 
-/// What others read at every operation lies in the first two cache lines.
+/// The fields that others read at every operation lie in the first two cache lines.
 struct alignas(128) LocalRoll::Slot {
   std::atomic<std::uint64_t> count;  ///< number + 1; written last
   std::int64_t arrival_ns;
