@@ -1,4 +1,4 @@
-// When each rank came to the latest operations of a communicator, and what these were.
+// The arrival of each rank at the latest operations of a communicator, and the kinds of these.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@ namespace hemiola {
 /// How a rank came to an operation.
 struct Arrival {
   std::int64_t at_ns;   ///< by the session's clock
-  std::int64_t own_ns;  ///< what it did for itself since the operation before; -1: there was none
+  std::int64_t own_ns;  ///< its own time since the operation before; -1: there was none
 };
 
-/// What an operation was, as far as its cost depends on it.
+/// The kind of an operation, as far as its cost depends on it.
 struct OperationSize {
   OperationKind kind;
   std::int64_t bytes;  ///< of one rank's array, as its signature has it
 };
 
-/// Who came last to an operation, and how long after all others.
+/// The last rank at an operation, and its lag behind all others.
 struct LastArrival {
   Rank rank{0};
   std::int64_t lag_ns = 0;
@@ -49,7 +49,7 @@ class ArrivalLog {
 
   void clear() { count_ = 0; }
 
-  /// Who came last to the latest operation, of which there must be one, and of ranks two; of several at once the first.
+  /// The last rank at the latest operation; of several at once the first. There must be an operation, and two ranks.
   LastArrival latest_last() const {
     std::int64_t last = std::numeric_limits<std::int64_t>::min(), before = last;
     std::size_t rank = 0;
@@ -71,7 +71,7 @@ class ArrivalLog {
     }
     return held;
   }
-  /// What the operations of these rows were.
+  /// The kinds of the rows' operations.
   std::vector<OperationSize> sizes() const {
     std::vector<OperationSize> held;
     for (std::size_t i = first(); i < count_; ++i) held.push_back(sizes_[i % kOperations]);

@@ -1,4 +1,4 @@
-// What ranks have seen of zeros in calls whose messages may leave them out, call by call.
+// The zeros that ranks have seen in calls whose messages may leave them out, call by call.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace hemiola {
 
-/// What all ranks together have looked at before one operation.
+/// The elements at which all ranks together have looked before one operation.
 struct SeenZeros {
   std::int64_t zeros = 0;
   std::int64_t elements = 0;     ///< 0: nobody brings any
@@ -25,7 +25,7 @@ struct SeenZeros {
   }
 };
 
-/// Calls are told apart by what they sign, whatever schedule they run.
+/// Signatures tell calls apart, independent of their schedules.
 class DensityWatch final : public Learner {
  public:
   bool note(const Note& note) override {
@@ -52,12 +52,12 @@ class DensityWatch final : public Learner {
 
   /// Whether ranks look before the next operation of this signature.
   bool is_due(std::uint64_t call) const { return entry(call).left == 0; }
-  /// What they saw when they last looked; 1 where they have not.
+  /// The density at their latest look; 1 before any look.
   double density(std::uint64_t call) const { return entry(call).density; }
 
-  /// An operation has succeeded, on all ranks, in which they have looked; they look again in the `pause`-th after it, or
-  /// when something hints at another density. `has_changed`: what they run; hints that change nothing are not heeded again
-  /// before the next look.
+  /// An operation has succeeded, on all ranks, in which they have looked; they look again in the `pause`-th after it,
+  /// or when a message hints at another density. `has_changed`: another program runs from now on; hints that change
+  /// nothing are not heeded again before the next look.
   void note_look(std::uint64_t call, double density, int pause, bool has_changed) {
     Entry& renewed_entry = renewed(call);
     renewed_entry = {density, pause - 1, has_changed || !renewed_entry.is_hinted, false};

@@ -9,8 +9,8 @@
 
 namespace hemiola {
 
-/// A rank that is expected to come last, by so many quarters at least of what an all-reduce takes where nobody is late:
-/// 1, 2 or 4; 0: nobody is.
+/// A rank that is expected to come last, by at least so many quarters of the time of an all-reduce without a late rank:
+/// 1, 2 or 4; 0: none is.
 struct LateRank {
   Rank rank{0};
   int quarters = 0;

@@ -14,15 +14,16 @@
 
 namespace hemiola {
 
-/// What schedules planned for one late rank, and for none, are predicted to take.
+/// The predicted times of schedules planned for one late rank, and for none.
 struct LateOutlook {
   double plain_s = 0;   ///< where nobody is late, or no schedule is planned for it; above 0
   double delay_s = 0;   ///< for which the other schedule is planned
-  double finish_s = 0;  ///< what that takes from the late rank's arrival on; `plain_s` where it is no better
+  double finish_s = 0;  ///< its time from the late rank's arrival on; `plain_s` if it is no better
 
   bool saves() const { return finish_s < plain_s; }
-  /// The share of `plain_s` that it saves, where its late rank comes `lag_s` >= 0 after all others; negative where it
-  /// costs: what is missing of the delay is waited for. At least -1, so that no operation counts for much more than others.
+  /// The share of `plain_s` that it saves, if its late rank comes `lag_s` >= 0 after all others; negative if it costs,
+  /// since the others wait for the rest of the planned delay. At least -1, so that no operation counts for much more
+  /// than others.
   double gain(double lag_s) const {
     return std::max(-1.0, 1 - (std::max(0.0, delay_s - lag_s) + finish_s) / plain_s);
   }
@@ -32,7 +33,7 @@ struct LateOutlook {
 class LateHabits final : public Learner {
  public:
   static constexpr std::size_t kOperations = 8;  ///< looked at
-  static constexpr int kMostQuarters = 4;        ///< what others can do meanwhile takes no longer
+  static constexpr int kMostQuarters = 4;        ///< the others' work meanwhile takes no longer
 
   /// Outlooks are of messages that carry all: nobody is expected as long as they leave zeros out.
   bool note(const Note& note) override {
@@ -53,12 +54,12 @@ class LateHabits final : public Learner {
   LateRank expected(std::int64_t bytes) const {
     return unpacked(habits_[size_bucket(bytes)].expected.load());
   }
-  /// Whether what is planned for it is thought to save anything.
+  /// Whether the schedule planned for it is expected to save time.
   bool pays(std::int64_t bytes) const { return expected(bytes) && habits_[size_bucket(bytes)].saves; }
 
-  /// An operation to which `last` came `lag_s` after all others. `outlook`: of whom was expected in it.
-  /// A rank is expected once it was last in all that are looked at, by a quarter or more, and by the least of these lags;
-  /// and no longer, once what is planned for it would have saved nothing.
+  /// An operation to which `last` came `lag_s` after all others. `outlook`: of the rank that was expected in it. A rank
+  /// is expected once it was last in all recent operations, by a quarter or more, and by the least of these lags. It is
+  /// no longer expected once its schedule would have saved nothing.
   void note(std::int64_t bytes, Rank last, double lag_s, const LateOutlook& outlook) {
     Habit& h = habits_[size_bucket(bytes)];
     h.rows[h.count++ % kOperations] = {last, lag_s / outlook.plain_s};

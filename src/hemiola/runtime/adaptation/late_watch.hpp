@@ -1,5 +1,4 @@
-// Whether it pays that an all-reduce waits for a late rank: what it would have saved in the latest operations of
-// its size.
+// Whether it pays that an all-reduce waits for a late rank: its saving in the latest operations of its size.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,7 @@
 
 namespace hemiola {
 
-/// What one operation is predicted to take from the last rank's arrival to the end.
+/// The predicted time of one operation, from the last rank's arrival to the end.
 struct LateForecast {
   double plain_s = 0;            ///< where nobody reduces meanwhile; above 0
   double segment_s = 0;          ///< the early ranks' reduction of one segment; above 0

@@ -43,7 +43,7 @@ class Learner {
 
   /// Returns whether its findings change from the next operation on. An exception ends the communicator.
   virtual bool note(const Note& note) = 0;
-  /// Adds its findings about calls with this signature, whatever their schedule's digest.
+  /// Adds its findings about calls with this signature, with any schedule's digest.
   virtual void find(const Signature& call, Findings* found) const = 0;
 };
 

@@ -1,6 +1,5 @@
-// Notices slow ports from the traffic of a communicator's own operations, and keeps what schedules are to be
-// planned for: at every operation the same on all ranks, because each judges the same figures, those of the
-// operation before.
+// Notices slow ports from the traffic of a communicator's own operations, and keeps the factors to plan for: at every
+// operation the same on all ranks, because each judges the same figures, those of the operation before.
 #pragma once
 
 #include <atomic>
@@ -24,10 +23,10 @@ namespace hemiola {
 
 class PortWatch final : public Learner {
  public:
-  /// What is known where only arrivals can be seen. Operations in which not everybody depends on everybody, or of fewer bytes,
-  /// say nothing; nor do those that are planned for slow ports, which rest in them. So while ports are slow, now and then
-  /// one operation is a trial, planned as if none were, and by these alone a factor falls.
-  /// Nor does a port that has not been seen both to take in and to send: it may have had to wait.
+  /// The knowledge from arrivals alone. Operations in which not all ranks depend on all, or of fewer bytes, say
+  /// nothing. Nor do those that are planned for slow ports, since these rest in them. So while ports are slow, now and
+  /// then one operation is a trial, planned as if none were, and by these alone a factor falls. Nor does a port that
+  /// has not been seen both to take in and to send: it may have had to wait.
   struct ByArrivals {
     std::int64_t least_bytes = 0;
     std::vector<Rank> port = {};  ///< by rank, as RankPorts has it; empty: each has its own
@@ -45,11 +44,10 @@ class PortWatch final : public Learner {
   /// Whether an operation may say something; of the same one all ranks say the same.
   bool looks_at(const Signature& signature) const;
 
-  /// Ends operation `number`, once all ranks have come to it: judges the figures of the one before, shows ours of
-  /// this one. What is in force afterwards holds from the next operation on.
-  /// `check` is called while others' figures are waited for.
+  /// Ends operation `number`, once all ranks have come to it: judges the figures of the one before, shows ours of this
+  /// one. The outcome holds from the next operation on. `check` is called while others' figures are waited for.
   void end_operation(std::uint64_t number, std::int64_t now_ns, const Figures::Check& check = {});
-  /// Before operation `number` takes over what all ranks have measured on purpose, by rank. Returns as `note` does.
+  /// Before operation `number` takes over the deliberate measurements of all ranks, by rank. Returns as `note` does.
   bool adopt(const std::map<Rank, double>& measured, std::uint64_t number, std::int64_t now_ns);
 
   /// Counts the changes so far; any thread may ask.
@@ -68,7 +66,7 @@ class PortWatch final : public Learner {
   static constexpr int kLongestPause = 64;
   /// On end, one operation after the other but one.
   static constexpr std::size_t kTrialsToFall = 3;
-  /// Arrivals show what has been reached, but not with certainty how much of that was the port's own doing.
+  /// Arrivals show the reached speed, but not with certainty the port's own part in it.
   static constexpr Judging kJudgingByArrivals{.beside = Judging::Beside::median,
                                               .operations_to_fall = kTrialsToFall,
                                               .least_factor = 1.2,

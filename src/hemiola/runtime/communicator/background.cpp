@@ -15,7 +15,7 @@ namespace hemiola {
 namespace {
 
 constexpr auto kInterruptGlance =
-    std::chrono::milliseconds(20);  ///< how often whoever waits looks for an interrupt
+    std::chrono::milliseconds(20);  ///< a waiting thread looks so often for an interrupt
 
 }  // namespace
 
@@ -25,7 +25,7 @@ struct Background::Queue {
   std::condition_variable changed;
   std::deque<std::shared_ptr<PendingOperation>> operations;
   std::atomic<int> unfinished =
-      0;  ///< of these, and of what has been taken out, until what follows it has been called
+      0;  ///< of these, and of the one taken out, until its callback has been called
   std::thread::id runner;
 
   std::shared_ptr<PendingOperation> take() {

@@ -55,7 +55,7 @@ std::int64_t block_of(const ArrayView& array, int blocks, const char* what) {
   return elements / blocks;
 }
 
-/// A list of arrays is for what has a block for each rank.
+/// A list of arrays is for buffers with a block for each rank.
 void check_blocks(const ArrayView& array, const char* what, bool has_blocks, int rank_count) {
   if (!array.blocks) return;
   const std::string found =
@@ -82,7 +82,7 @@ void check_apart(const ArrayView& input, const ArrayView& output) {
 }
 
 /// In place is: the same bytes, or the rank's own block of the larger array. Any other overlap would let results
-/// overwrite what is still needed.
+/// overwrite elements that are still needed.
 bool is_in_place(const Call& call, Rank self, std::int64_t block_bytes) {
   if (call.input->blocks || call.output->blocks) {
     check_apart(*call.input, *call.output);

@@ -1,4 +1,4 @@
-// What can be wrong with a call, as far as one rank can see.
+// The errors in a call that one rank can see.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 namespace hemiola {
 namespace {
 
-/// The array about whose dtype and number of elements all ranks must agree: what each brings, or, of a broadcast, gets. The root of a scatter
-/// passes another number than the others, so for that only the block's size counts.
+/// The array about whose dtype and number of elements all ranks must agree: the input of each, or, of a broadcast, the
+/// output. The root of a scatter passes another number than the others, so for that only the block's size counts.
 void describe(const Call& call, const CallShape& shape, Signature* signature) {
   const std::optional<ArrayView>& array = call.input ? call.input : call.output;
   if (!array) return;
@@ -36,7 +36,8 @@ std::int64_t bytes_of_whole(const CallKey& key, int rank_count) {
   return key.block_elements * static_cast<std::int64_t>(bytes_of(key.dtype)) * (has_blocks ? rank_count : 1);
 }
 
-/// What multiplies its input may do so in place where all of it is replaced, by a factor that is undone at the end.
+/// An operation that scales its input may do so in place if all of it is replaced, by a factor that is undone at the
+/// end.
 bool may_run_in_place(const Call& call) {
   const bool replaces_all = call.kind == OperationKind::all_reduce || call.kind == OperationKind::reduce;
   return call.op == Op::average ? replaces_all : call.op != Op::premul_sum;
@@ -226,7 +227,7 @@ Bytes CallDesk::agreed_recipe(Question* question, const Key& key, const Signatur
   }
 }
 
-/// A schedule or an algorithm that the user named runs whoever is late.
+/// A schedule or an algorithm that the user named runs for any late rank.
 Findings CallDesk::findings(const Key& key, const Signature& call) const {
   Findings found = communicator_->adaptation().findings(call);
   if (!key.is_ours_to_choose()) found.late = {};

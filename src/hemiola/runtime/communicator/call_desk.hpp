@@ -1,5 +1,5 @@
-// Turns a user's call into an operation: checks the arguments, finds the schedule and its program, and remembers what it
-// found, so that repeating a call costs next to nothing.
+// Turns a user's call into an operation: checks the arguments, finds the schedule and its program, and remembers both,
+// so that repeating a call costs next to nothing.
 #pragma once
 
 #include <compare>
@@ -37,8 +37,8 @@ struct ArrayView {
   std::int64_t byte_count() const { return element_count() * static_cast<std::int64_t>(bytes_of(dtype)); }
 };
 
-/// What one rank asks for. `input` is what it brings, `output` where its result goes; whoever brings (gets) nothing
-/// in a rooted collective leaves it out. Both may be the same memory, or one the rank's own block of the other.
+/// The request of one rank. `input` is its contribution, and `output` is the place of its result. A rank without one of
+/// them in a rooted collective leaves it out. Both may be the same memory, or one the rank's own block of the other.
 struct Call {
   OperationKind kind = OperationKind::barrier;
   Op op = Op::sum;
@@ -50,7 +50,7 @@ struct Call {
   std::shared_ptr<const Schedule> schedule;  ///< null: choose one
   std::string algorithm;                     ///< then of this name; empty: any
   double timeout_s = 0;                      ///< 0: the communicator's
-  std::string complaint;  ///< of whoever made the call: its arguments cannot even be written here
+  std::string complaint;                     ///< of the caller: its arguments cannot even be written here
 };
 
 /// Any thread may call anything.
@@ -84,10 +84,10 @@ class CallDesk {
     Arithmetic arithmetic;
   };
 
-  /// What decides about an all-reduce's programs for late ranks: the plain one, and what is signed.
+  /// The conditions of an all-reduce's programs for late ranks: the plain program, and the signature.
   using LateKey = std::pair<const Program*, std::uint64_t>;
 
-  /// How long finding out what to run may take, and who may interrupt it.
+  /// The time in which a schedule must be found, and the check that may interrupt it.
   struct Patient {
     double timeout_s;
     const Check& check;

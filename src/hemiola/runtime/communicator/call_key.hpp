@@ -1,4 +1,4 @@
-// What decides about the program of a call.
+// The conditions of a call's program.
 #pragma once
 
 #include <compare>
@@ -23,7 +23,7 @@ struct CallKey {
   const Schedule* asked_for = nullptr;     ///< null: to be chosen
   const std::string* algorithm = nullptr;  ///< by its name, of which there is one copy; null: any
 
-  /// Whether it leaves the schedule to the planner, and so to what has been found.
+  /// Whether it leaves the schedule to the planner, and so to the findings.
   bool is_ours_to_choose() const { return asked_for == nullptr && algorithm == nullptr; }
   friend auto operator<=>(const CallKey&, const CallKey&) = default;
 };

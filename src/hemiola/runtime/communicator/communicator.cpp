@@ -58,8 +58,8 @@ std::string without_name(const Members& members, const std::string& text) {
   return text.starts_with(name) ? text.substr(name.size()) : "has given up: " + text;
 }
 
-/// What an exception out of an operation means for the communicator: nothing where all ranks have seen that they
-/// disagree, otherwise its end.
+/// The effect of an operation's exception on the communicator: none if all ranks have seen that they disagree,
+/// otherwise its end.
 std::optional<Breakage> classify(const std::exception_ptr& error, const Members& members) {
   const auto own = [&](Failure failure, const std::string& text) {
     return Breakage{failure, members.cause(members.self, without_name(members, text)), text};
@@ -128,7 +128,7 @@ void Communicator::close() {
   end(Failure::closed, closed_text(members_));
 }
 
-/// Whoever runs an operation gives the communicator up as it ends; where nobody does, this thread has to. A signal
+/// The thread that runs an operation gives the communicator up as it ends. If none runs one, this thread does. A signal
 /// handler's cannot wait for the call that it interrupts, which does it once the handler has returned.
 void Communicator::abort(const std::string& reason) {
   end(Failure::aborted,
@@ -138,7 +138,7 @@ void Communicator::abort(const std::string& reason) {
   if (!broken_) give_up(ending_, own_cause(ending_text_), ending_text_);
 }
 
-/// Whoever closes its communicator because it has given up another one says over what.
+/// A rank that closes its communicator because it has given up another one states the cause.
 Cause Communicator::own_cause(const std::string& text) const {
   const std::optional<Cause> told = members_.session->told_cause();
   return told ? *told : members_.cause(rank(), without_name(members_, text));
@@ -167,7 +167,7 @@ Communicator::Check Communicator::until_closed(const Check& interrupted) {
     check_open();
     if (!interrupted) return;
     interrupted();
-    check_open();  // that may have been what closed it
+    check_open();  // that may have closed it
   };
 }
 
@@ -249,7 +249,7 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   if (!call.complaint.empty()) throw ArgumentError(call.complaint);
 }
 
-/// Returns the error that says what ranks disagree about, if they do.
+/// Returns the error about the ranks' disagreement, if there is one.
 std::exception_ptr Communicator::attempt(const Operation& operation, Note note) try {
   watch_.heed_aborts();
   note.forecast = operation.forecast.get();
@@ -268,7 +268,7 @@ std::exception_ptr Communicator::attempt(const Operation& operation, Note note) 
   throw members_.named(e);
 }
 
-/// Gives the communicator up where that is what an error means.
+/// Gives the communicator up if an error means that.
 bool Communicator::breaks(const std::exception_ptr& error) {
   const auto breakage = classify(error, members_);
   if (breakage && !broken_) give_up(breakage->failure, breakage->cause, breakage->text);
@@ -304,7 +304,7 @@ void Communicator::expect(Expected* expected) {
       throw_surrender(given_up, members_);
     }
     if (is_broken_) continue;
-    // Over whatever it gave up: it is not to be had for a group.
+    // For any reason it gave up: it is not to be had for a group.
     const std::string text =
         members_.name(given_up.rank) + " cannot be had for a group: " + members_.described(given_up.cause);
     const LostMemberError error(text, members_.number_of(given_up.cause.rank).value_or(Cause::kNobody),
@@ -328,9 +328,9 @@ bool Communicator::everyone(Predicate predicate) const {
   return true;
 }
 
-/// After an operation in which ranks disagreed: all of them see that, so all give their wires the same new epoch.
-/// First the others must have got what we sent them in the operation before, which a reset would throw away; that
-/// also frees the roll's entry for the operation after this one.
+/// After an operation in which ranks disagreed: all of them see that, so all give their wires the same new epoch. First
+/// the others must have got our messages of the operation before, which a reset would throw away; that also frees the
+/// roll's entry for the operation after this one.
 void Communicator::recover(std::uint64_t number) {
   watch_.stop_comparing();
   roll().call(number);

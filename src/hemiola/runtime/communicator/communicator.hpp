@@ -1,6 +1,6 @@
-// What a user holds, without Python: ranks that can run collectives together. Operations run one after the other,
-// in the caller's thread or in one that the job lends. It gives them numbers, waits until all ranks have come,
-// and recovers from those that fail; what an operation does is the operation's affair.
+// The user's handle, without Python: ranks that can run collectives together. Operations run one after the other, in
+// the caller's thread or in one that the job lends. It gives them numbers, waits until all ranks have come, and
+// recovers from those that fail. The operation itself does the work.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class Communicator {
   ~Communicator();
   Communicator(const Communicator&) = delete;
 
-  /// Called now and then by what waits; throws to abort.
+  /// Called now and then by waiting calls; throws to abort.
   using Check = std::function<void()>;
 
   Rank rank() const { return members_.self; }
@@ -58,7 +58,8 @@ class Communicator {
   std::string carrier(Rank peer) const { return connection_.wire->carrier(peer); }
 
   /// Blocks until the operation is over, after all that were started before it. Throws MismatchError (the communicator
-  /// stays usable), LostRankError or TimeoutError (it does not), and what `interrupted` throws; inputs are as they were.
+  /// stays usable), LostRankError or TimeoutError (it does not), and the error of `interrupted`; inputs are as they
+  /// were.
   void run(const PreparedCall& call, const Check& interrupted = {});
   /// Runs the operation in the background, after all that were started before it.
   std::shared_ptr<PendingOperation> start(PreparedCall call);
@@ -69,18 +70,20 @@ class Communicator {
   /// Messages between two ranks, beside the operations and in no order with them.
   /// Throws ArgumentError where there are none.
   Messenger& messages();
-  /// Ends it, from any thread and as often as one likes, without waiting: what runs or waits throws a LostRankError that
-  /// says so, and the other ranks are told once this rank needs nothing of them any more.
+  /// Ends it, from any thread and as often as one likes, without waiting: running and waiting calls throw a
+  /// LostRankError that says so, and the other ranks are told once this rank needs nothing of them any more.
   void close();
-  /// As `close`, but the other ranks are told at once, with the reason, and what they wait for ends, too; so do messages
-  /// that have not left. Blocks until what this rank runs has ended; without effect once it is closed.
+  /// As `close`, but the other ranks are told at once, with the reason, and their waiting calls end, too; so do
+  /// messages that have not left. Blocks until this rank's running operation has ended; without effect once it is
+  /// closed.
   void abort(const std::string& reason);
   /// How it was closed or aborted first; empty while it is open.
   std::string ending_text() const;
   /// A check that throws as `interrupted` does, which outlives it, and once the communicator has been closed.
   Check until_closed(const Check& interrupted);
 
-  /// What to do with a call that was prepared in another epoch than that of its turn: prepare it again. Called in the thread that runs the operation; all ranks do the same at the same operation.
+  /// Prepares a call again that was prepared in another epoch than that of its turn. Called in the thread that runs the
+  /// operation; all ranks do the same at the same operation.
   using Renew = std::function<PreparedCall(const PreparedCall&, const Check& interrupted)>;
   void when_outdated(Renew renew) { renew_ = std::move(renew); }
   /// Some of its ranks, by their numbers in the session, for whom somebody waits.
@@ -88,13 +91,13 @@ class Communicator {
     std::vector<Rank> ranks;
     Since closed = {};  ///< one has closed its communicator
   };
-  /// For whoever waits for some of its ranks outside an operation, to make a group of them: throws LostRankError where one has
-  /// closed it, or has given it up over what this rank has not noticed yet. That one will not come, or with a failure
-  /// behind it that this rank will then have behind it, too. Between hosts, who has closed it may have done so over
-  /// the loss of another, of which this rank is about to be told.
+  /// For a caller that waits for some of its ranks outside an operation, to make a group of them. Throws a
+  /// LostRankError if one has closed it, or has given it up over a failure that this rank has not noticed yet. That one
+  /// will not come, or it comes after a failure that this rank will then have behind it, too. Between hosts, a rank may
+  /// have closed it over the loss of another one, of which this rank is about to be told.
   void expect(Expected* expected);
   /// For an error outside an operation, after which this rank's calls are no longer the others': as if an operation had
-  /// raised it. Throws what every further call raises where the communicator was given up before.
+  /// raised it. Throws the error of every further call if the communicator was given up before.
   void break_off(const std::exception_ptr& error);
   /// From now on slow ports are noticed where bytes come over a network; ranks that share one have memory in common. The
   /// same `ports` on all ranks, which call it between the same two operations. False where the wire does not learn when
@@ -104,7 +107,7 @@ class Communicator {
   /// between the same two operations. Nothing where no ports are watched.
   void adopt_ports(const std::map<Rank, double>& measured, const Check& interrupted);
 
-  /// What has been noticed about the ports; nothing, where the wire has none.
+  /// The findings about the ports; nothing if the wire has none.
   struct Health {
     bool is_watching = false;
     std::uint64_t operation_count = 0;
@@ -121,8 +124,8 @@ class Communicator {
   /// finite, or without emulation.
   void slow_down(const std::map<Rank, double>& factors, const SlowLinks& links = {});
 
-  /// Looks at what operations change, between two of them. A check that an operation calls in its own thread, such as a
-  /// signal handler, sees what there was before that operation.
+  /// Looks at the state that operations change, between two of them. A check that an operation calls in its own thread,
+  /// such as a signal handler, sees the state before that operation.
   template <typename Look>
   auto between_operations(Look look, const Check& interrupted = {}) {
     if (running_.is_mine()) return look();
@@ -133,14 +136,14 @@ class Communicator {
   std::vector<Arrival> arrivals(const Check& interrupted = {});
   /// The same of this rank alone, but of every operation: between hosts others hear of few.
   std::vector<Arrival> own_arrivals(const Check& interrupted = {});
-  /// As if none had been: what a start-up measures says nothing of who is late.
+  /// As if none had been, since a start-up says nothing about late ranks.
   void forget_arrivals(const Check& interrupted = {});
-  /// What these operations were.
+  /// The kinds of these operations.
   std::vector<OperationSize> operations(const Check& interrupted = {});
-  /// What this rank's messages of the latest operations have shown of the ways to and from each rank; nothing, where the
+  /// The speeds of the ways to and from each rank, from this rank's messages in the latest operations; nothing if the
   /// wire has no ports.
   std::vector<PortWatch::PairShares> pair_shares(const Check& interrupted = {});
-  /// What the wire has carried for the operations so far, by rank; nothing to and from this rank itself.
+  /// The bytes that the wire has carried for the operations so far, by rank; nothing to and from this rank itself.
   std::vector<Payload> payloads(const Check& interrupted = {});
   /// In which format the values went that this rank has sent where messages may leave zeros out.
   SentForms sent_forms(const Check& interrupted = {});
@@ -184,7 +187,7 @@ class Communicator {
   std::uint64_t next_number_ = 0;
   OwnTime own_time_;
   bool has_begun_ = false;     ///< an operation whose buffers are ours until it ends
-  std::exception_ptr broken_;  ///< what every further call raises
+  std::exception_ptr broken_;  ///< the error of every further call
   std::atomic<bool> is_broken_ = false;
   std::unique_ptr<Messenger> messenger_;  ///< guards itself; null: there are no messages
 

@@ -17,7 +17,8 @@ namespace {
 /// So long an operation takes at least whose figures ranks tell each other: that costs them a message.
 constexpr double kLeastTelling_s = 20e-3;
 
-/// What the ranks with one port keep its accounts in. Throws ArgumentError where they have no memory in common.
+/// The memory in which the ranks with one port keep its accounts. Throws an ArgumentError if they have no memory in
+/// common.
 std::shared_ptr<std::byte> memory_of_port(const Members& members, const std::vector<Rank>& port_of, Rank port,
                                           const Deadline& deadline) {
   Members sharing{members.session, {}, Rank{0}};
@@ -80,8 +81,8 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
   WireRequest of_messages = request;
   of_messages.names = message_wires(request.names);
   of_messages.rdma.clear();
-  // What goes by courier is heard by who has subscribed: such a control plane, which needs no ground, listens on all ranks
-  // before the exchange of cards ends on one. What stands on the ground comes when that has been laid.
+  // Subscribers hear the courier's messages. Such a control plane needs no ground, and listens on all ranks before the
+  // exchange of cards ends on one. The parts on the ground come when that has been laid.
   const std::size_t control_bytes = control->ground_bytes(members);
   if (control_bytes == 0) c.control = control->connect(members, deadline);
   Members grounded = members;

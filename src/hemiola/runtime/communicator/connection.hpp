@@ -1,4 +1,4 @@
-// What joins the ranks of one communicator: a control plane, a wire, and what runs programs over it.
+// The connection of one communicator's ranks: a control plane, a wire, and an executor over it.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,7 @@ struct Connection {
 /// A control plane by its name: 'local' or 'hosts'; null for no name. Throws ArgumentError.
 std::shared_ptr<const ControlKind> control_kind(std::string_view name);
 
-/// Collective over the members. Throws TimeoutError, naming those who did not come, and what `check` throws.
+/// Collective over the members. Throws TimeoutError, naming the absent ranks, and the errors of `check`.
 Connection connect(const Members& members, const CommunicatorOptions& options,
                    const Deadline::Check& check = {});
 

@@ -1,4 +1,4 @@
-// An operation that runs in the background, as whoever has started it holds it.
+// An operation that runs in the background, in its starter's hands.
 #pragma once
 
 #include <condition_variable>
@@ -33,8 +33,7 @@ class PendingOperation {
   /// over already.
   void when_done(Then then);
 
-  /// For whoever runs it: what there is to run, that it begins, and that it is over, when its memory is let go of. Returns
-  /// what is to be called then.
+  /// For the thread that runs it: the work, its begin, and its end, when its memory is released. Returns the callback.
   const PreparedCall& call() const { return call_; }
   void begin();
   [[nodiscard]] std::vector<Then> finish(std::exception_ptr error);

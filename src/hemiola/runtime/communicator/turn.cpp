@@ -42,7 +42,7 @@ void Turn::end() {
   holder_.store({});
   if (waiting_.load() == 0) [[likely]]
     return;
-  const std::lock_guard lock(mutex_);  // whoever waits has looked, and sleeps, or will look
+  const std::lock_guard lock(mutex_);  // a waiting thread has looked, and sleeps, or will look
   ended_.notify_one();
 }
 

@@ -1,5 +1,5 @@
-// One thread at a time, as a mutex has it, for waits that last as long as an operation: whoever waits looks now and then
-// at whether it should, and a thread whose turn it is can be told so instead of waiting for itself.
+// One thread at a time, as a mutex has it, for waits that last as long as an operation. A waiting thread checks now and
+// then whether it should go on, and a thread whose turn it is can be told so instead of waiting for itself.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ class Turn {
   bool try_take();
   void end();
 
-  /// Of no thread: nobody's. A thread that sets it to its own, or back, needs no lock; one that waits is counted before it
-  /// looks again, and whoever ends a turn looks at that count afterwards.
+  /// Of no thread: nobody's. A thread that sets it to its own, or back, needs no lock. A waiting thread is counted
+  /// before it looks again, and the end of a turn looks at that count afterwards.
   std::atomic<std::thread::id> holder_;
   std::atomic<int> waiting_ = 0;
   std::mutex mutex_;

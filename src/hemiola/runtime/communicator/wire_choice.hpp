@@ -12,9 +12,9 @@
 namespace hemiola {
 
 struct WireRequest {
-  /// What was asked for: "auto", or names with commas between, best first.
+  /// The requested kinds: "auto", or names with commas between, best first.
   std::string_view names = "auto";
-  bool needs_signatures = false;                ///< messages must bear what ranks do: nothing else tells it
+  bool needs_signatures = false;  ///< messages must carry the ranks' signatures, since nothing else does
   std::vector<std::string> ucx_libraries = {};  ///< paths of libucp.so.0 in packages of PyPI
   std::vector<Rank> rdma = {};  ///< with "auto": whom UCX joins by RDMA, by their numbers in the session
 };
@@ -26,8 +26,8 @@ std::vector<std::string> wire_names();
 /// which nothing comes, of which such messages always have some.
 std::string_view message_wires(std::string_view names);
 
-/// Throws ArgumentError for a name that is none, and where a kind that was asked for cannot be had here. `reaches` of what is
-/// returned says whether it joins all.
+/// Throws an ArgumentError for an unknown name, and for a requested kind that is not available here. `reaches` of the
+/// result says whether it joins all.
 std::shared_ptr<WireKind> choose_wire(const Members& members, const WireRequest& request);
 
 }  // namespace hemiola

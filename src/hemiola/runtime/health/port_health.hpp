@@ -18,8 +18,8 @@ namespace hemiola {
 /// A rank whose ports are slower than the others'.
 struct SlowPort {
   Rank rank{0};
-  double measured_factor = 1;  ///< in the last operation with a figure, beside the usual speed of ports
-  double planned_factor = 1;   ///< in force: rounded up, and slow to fall
+  double measured_factor = 1;      ///< in the last operation with a figure, beside the usual speed of ports
+  double planned_factor = 1;       ///< in force: rounded up, and slow to fall
   std::uint64_t since_number = 0;  ///< the first operation that showed it
   std::int64_t since_ns = 0;       ///< CLOCK_MONOTONIC; differs from rank to rank
 };

@@ -200,7 +200,7 @@ void Mailbox::end_data(Rank src) {
   take_message({src, of.header, std::move(of.kept)});
 }
 
-/// Whoever has been told to receive it waits again, in its old place.
+/// A receive that has been told of it waits again, in its old place.
 void Mailbox::heed_withdrawal(Rank src, std::uint64_t number) {
   std::erase_if(arrived_, [&](const Arrived& message) {
     return message.src == src && message.header.kind == Kind::offer && message.header.number == number;

@@ -1,5 +1,5 @@
-// Messages by tag between any two ranks, over any wire: matches what is received with what is sent, and says on the wire
-// what that takes. It neither waits nor judges who is lost; used by one thread at a time, on a wire that nobody else uses.
+// Messages by tag between any two ranks, over any wire: matches receives with sends, and posts the necessary frames on
+// the wire. It neither waits nor judges losses. It is used by one thread at a time, on a wire that nobody else uses.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace hemiola {
 
-/// What precedes the data.
+/// The head before the data.
 struct TaggedHeader {
   enum class Kind : std::uint8_t {
     eager,     ///< the data follows in the same frame
@@ -32,7 +32,7 @@ struct TaggedHeader {
   Kind kind = Kind::eager;
   DType dtype = DType::uint8;
   std::uint8_t unused[6] = {};
-  std::uint64_t number = 0;  ///< the sender's, of an offer and what follows from it
+  std::uint64_t number = 0;  ///< the sender's, of an offer and the frames that answer it
   std::int64_t tag = 0;
   std::int64_t element_count = 0;
 
@@ -43,7 +43,7 @@ class Mailbox {
  public:
   /// Up to so many bytes a message is sent whether or not its receiver is there.
   static constexpr std::size_t kEagerBytes = 16 << 10;
-  /// As long as so many bytes have not left, what follows waits for its receiver, too.
+  /// As long as so many bytes have not left, later sends wait for their receivers, too.
   static constexpr std::size_t kMostBuffered = 16 << 20;
 
   /// Both outlive this.
@@ -53,8 +53,8 @@ class Mailbox {
   /// Starts one. Messages from one rank to another with one tag are received in the order in which they were sent, by
   /// receives in the order in which they were posted.
   void post(const RequestPtr& request);
-  /// Moves what can move; true when something did. Throws what the wire throws, and BadMessageError for a peer that speaks
-  /// otherwise: then the mailbox is of no use any more.
+  /// Moves all messages that can move; true when one did. Throws the wire's errors, and a BadMessageError for a peer
+  /// that breaks the protocol. Then the mailbox is of no use any more.
   bool progress();
 
   /// Takes a request back that is not done. False where its data is moving, which nobody can stop.
@@ -72,7 +72,7 @@ class Mailbox {
   bool is_sending_to(Rank peer) const { return !peers_[static_cast<std::size_t>(peer)].outgoing.empty(); }
   /// The tags of messages that have come from the peer and nobody has received.
   std::vector<std::int64_t> unreceived_tags(Rank peer) const;
-  /// What the requests that have ended kept alive, for whoever may let go of it.
+  /// The owners that ended requests kept alive, for a caller that may release them.
   std::vector<std::shared_ptr<const void>> take_released() { return std::exchange(released_, {}); }
 
  private:
@@ -93,7 +93,7 @@ class Mailbox {
   };
   struct Outgoing {
     Request on_wire;
-    Bytes frame;         ///< empty where the data is sent from where it is
+    Bytes frame;         ///< empty if the data is sent from its own place
     RequestPtr request;  ///< that ends with it, if any
   };
   struct Peer {
@@ -101,7 +101,7 @@ class Mailbox {
     Bytes frame;
     std::size_t received = 0;                    ///< bytes of it
     std::optional<Request> frame_request;        ///< nothing: nobody listens
-    std::optional<Request> data_request;         ///< of what follows a frame that says `data`
+    std::optional<Request> data_request;         ///< of the bytes after a frame of kind `data`
     std::uint64_t data_number = 0;               ///< which offer's it is
     std::map<std::uint64_t, Accepted> accepted;  ///< by the sender's number
   };

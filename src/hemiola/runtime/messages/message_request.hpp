@@ -15,17 +15,17 @@
 
 namespace hemiola {
 
-/// What the caller says stands first. The rest belongs to the mailbox, under its owner's lock, but for `is_done`, after
+/// The caller's fields stand first. The rest belongs to the mailbox, under its owner's lock, but for `is_done`, after
 /// which nothing changes any more.
 struct MessageRequest {
   bool is_send = false;
-  std::optional<Rank> peer;  ///< nobody: whoever sends; a send names its receiver
+  std::optional<Rank> peer;  ///< nobody: any sender; a send names its receiver
   std::int64_t tag = 0;
   DType dtype = DType::uint8;
   std::int64_t element_count = 0;
   std::byte* data = nullptr;  ///< read by a send, written by a receive, until it is done
   Deadline deadline{300};
-  std::shared_ptr<const void> keep_alive = {};  ///< what owns the data
+  std::shared_ptr<const void> keep_alive = {};  ///< the owner of the data
 
   enum class Stage : std::uint8_t {
     waiting,  ///< for somebody at the other end
@@ -35,7 +35,7 @@ struct MessageRequest {
   Stage stage = Stage::waiting;
   std::uint64_t number = 0;       ///< in the order of posting
   std::exception_ptr error = {};  ///< how it ended, if not well
-  Rank source{0};                 ///< of a receive: whose message it was
+  Rank source{0};                 ///< of a receive: the message's sender
   std::atomic<bool> is_done = false;
 
   std::size_t byte_count() const { return static_cast<std::size_t>(element_count) * bytes_of(dtype); }

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 /// How often deadlines and losses are looked at.
 constexpr auto kInspection = 5ms;
-/// How long what a rank has sent may still come once it is known to be gone: on one host, and between several.
+/// The messages of a rank may still come for so long once it is known to be gone: on one host, and between several.
 constexpr auto kGrace = 200ms, kGraceBetweenHosts = 1000ms;
 constexpr auto kAwake = 0us, kFirstNap = 20us, kLongestNap = 1000us;
 constexpr int kLongestSleep_us = 200;  ///< with the lock held, for which others may wait
@@ -33,7 +33,7 @@ class Messenger::Access {
     lock_ = std::unique_lock(of_->mutex_);
     of_->contenders_.fetch_sub(1, std::memory_order_relaxed);
   }
-  /// What has ended lets go of its memory here, for which a lock of somebody else may be needed.
+  /// Ended requests release their memory here, since that may need another owner's lock.
   ~Access() {
     const auto released = of_->mailbox_.take_released();
     lock_.unlock();
@@ -103,7 +103,7 @@ void Messenger::run(const RequestPtr& request, const Check& interrupted) {
       throw;
     }
   }
-  tell_owner();  // whoever drives last may find that nobody can take over
+  tell_owner();  // the last driver may find that no thread can take over
   if (request->error) std::rethrow_exception(request->error);
 }
 
@@ -138,7 +138,7 @@ bool Messenger::step() {
   return move();
 }
 
-/// Moves messages, and looks now and then at what cannot move any more.
+/// Moves messages, and looks now and then at messages that cannot move any more.
 bool Messenger::move() {
   if (broken_) return false;
   return breaking_down([this] {
@@ -148,7 +148,7 @@ bool Messenger::move() {
   });
 }
 
-/// Whatever is thrown ends all messages.
+/// Any error ends all messages.
 template <typename Call>
 bool Messenger::breaking_down(const Call& call) {
   try {
@@ -162,7 +162,7 @@ bool Messenger::breaking_down(const Call& call) {
 }
 
 void Messenger::rest(int idle_rounds) {
-  thread_local Yields yields;  // who drives changes, and each thread has a share of the cores of its own
+  thread_local Yields yields;  // the driver changes, and each thread has a share of the cores of its own
   const Waiting& waiting = wire_->traits().waiting;
   yields.share(waiting.core_use);           // of this wire; that of the last time may be gone
   if (idle_rounds == 1) yields.end_wait();  // something has moved since the last time
@@ -179,7 +179,7 @@ void Messenger::rest(int idle_rounds) {
   breaking_down([&] { return wire_->wait(std::min(waiting.sleep_us, kLongestSleep_us)), true; });
 }
 
-/// What has ended lets go of its memory at the end, with which the communicator may go, and this with it.
+/// Ended requests release their memory at the end. The communicator may go with it, and this with the communicator.
 bool Messenger::work() {
   tell_owner();
   {
@@ -210,7 +210,7 @@ void Messenger::wake_task() {
   }
 }
 
-/// What is on its way to somebody who is gone will never arrive.
+/// Messages on their way to a lost rank will never arrive.
 bool Messenger::has_work() const {
   if (broken_) return false;
   if (!mailbox_.outstanding().empty()) return true;

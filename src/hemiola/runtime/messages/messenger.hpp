@@ -1,6 +1,6 @@
-// Messages between two ranks as callers see them: any thread may start one and wait for it; nobody waits longer than its
-// deadline, or for a rank that is gone. Whoever waits moves all messages of this rank; where nobody does, a thread that the
-// job lends.
+// Messages between two ranks as callers see them: any thread may start one and wait for it; nobody waits longer than
+// its deadline, or for a rank that is gone. A waiting thread moves all messages of this rank. If none waits, a thread
+// that the job lends moves them.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class Messenger {
   using RequestPtr = Mailbox::RequestPtr;
   using Check = std::function<void()>;
 
-  /// Whom it belongs to. All outlive it.
+  /// Its owners. All outlive it.
   struct Owner {
     const Members* members;
     Pulse* pulse;
@@ -34,7 +34,7 @@ class Messenger {
     std::function<void(const std::exception_ptr&)> break_off;
   };
   Messenger(std::unique_ptr<Wire> wire, Owner owner);
-  /// Ends what is under way, which says `why`. What has been sent, but has not left yet, leaves first, as far as its
+  /// Ends the open requests, whose errors say `why`. Sent messages that have not left yet leave first, as far as its
   /// receivers live and for `patience_s` at most.
   void close(double patience_s, const std::string& why);
   ~Messenger() { close(0, {}); }
@@ -87,11 +87,11 @@ class Messenger {
   Clock::duration grace_;
 
   std::mutex mutex_;                 ///< guards the rest
-  std::atomic<int> contenders_ = 0;  ///< for it, to whom whoever has it often gives way
+  std::atomic<int> contenders_ = 0;  ///< for it; its holder often gives way to them
   Mailbox mailbox_;
   std::map<Rank, Gone> gone_;
   Clock::time_point next_inspection_{};
-  std::exception_ptr broken_;  ///< what every further call raises
+  std::exception_ptr broken_;  ///< the error of every further call
   bool is_to_be_told_ = false;
   int drivers_ = 0;  ///< threads that wait for a message, and move all
   bool is_closing_ = false;

@@ -27,7 +27,7 @@ std::string describe_sparse(SparseMode mode) {
   return mode == SparseMode::yes ? "sparse=True" : "sparse=False";
 }
 
-/// What the two disagree about, as the object of "rank 2 passed …, rank 0 …": the most telling difference.
+/// The disagreement of the two, as the object of "rank 2 passed …, rank 0 …": the most telling difference.
 struct Difference {
   std::string_view verb;  ///< "passed", "called", "chose"
   std::string left;

@@ -1,4 +1,4 @@
-// Whether two ranks do the same operation, and if not, what to say about it.
+// Whether two ranks do the same operation, and if not, the error that says so.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace hemiola {
 
-/// Throws MismatchError, naming both ranks and both values, unless what `rank` has said about operation `number` is what
-/// this rank says, and no complaint.
+/// Throws MismatchError, naming both ranks and both values, unless `rank` has made this rank's statement about
+/// operation `number`, and no complaint.
 void check_agreement(std::uint64_t number, const Members& members, Rank rank, const Roll::Entry& said,
                      const Signature& own);
 
-/// What messages of operation `number` carry for a rank that says this.
+/// The tag on messages of operation `number` for a rank with this statement.
 OperationTag tag_of(std::uint64_t number, const Signature& signature);
 
 }  // namespace hemiola

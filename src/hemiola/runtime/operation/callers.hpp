@@ -1,5 +1,5 @@
-// Who has started operations in the background, and waits for one of them now: as long as nobody does, callers work, and the
-// core is theirs.
+// The callers that have started operations in the background and wait for one of them now. While none waits, callers
+// work, and the core is theirs.
 #pragma once
 
 #include <atomic>

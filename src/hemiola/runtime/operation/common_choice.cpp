@@ -14,13 +14,13 @@
 namespace hemiola {
 namespace {
 
-/// How often a waiting rank looks for an answer, ever less often because whoever chooses needs the core, and at whether
-/// there will be one.
+/// A waiting rank looks so often for an answer, and for signs that there will be one. It looks ever less often, because
+/// the choosing rank needs the core.
 constexpr auto kFirstNap = std::chrono::microseconds(50);
 constexpr auto kLongestNap = std::chrono::microseconds(800);
 constexpr double kGlance_s = 0.005;
 
-/// What an answer begins with.
+/// The begin of an answer.
 enum class Answer : std::uint8_t { recipe, failure };
 
 bool is_sound(const Bytes& answer) {
@@ -83,7 +83,7 @@ std::optional<Bytes> CommonChoice::recipe(const Question& question, const Choose
   throw members_->named(e);
 }
 
-/// A planner takes half the time where it has run before, so whoever has chosen last is given a moment's start.
+/// A planner takes half the time where it has run before, so the rank that chose last gets a moment's start.
 void CommonChoice::let_the_last_chooser_go_first(const ChoiceKey& key) const {
   if (!last_chooser_ || *last_chooser_ == members_->self) return;
   const Deadline start(advance_s_);
@@ -110,7 +110,7 @@ Bytes CommonChoice::decide(const Question& question, const ChoiceKey& key, const
   }
 }
 
-/// Beats, for whoever gives up waiting names those that do not.
+/// Beats, since a rank that gives up waiting names those that do not.
 std::optional<Bytes> CommonChoice::await_decision(const ChoiceKey& key, const Deadline& deadline,
                                                   const Check& check) {
   using State = Choices::Answer::State;
@@ -136,7 +136,7 @@ std::optional<Bytes> CommonChoice::await_decision(const ChoiceKey& key, const De
   }
 }
 
-/// Who is lost is looked up first: whoever leaves says why before, and is not to be blamed for leaving.
+/// Lost ranks are looked up first: a rank that leaves gives its reason before, and is not to be blamed for leaving.
 void CommonChoice::check_claimer(Rank claimer) const {
   const std::vector<LostRank> lost = members_->session->lost();
   for (const Pulse::GivenUp& given_up : control_->pulse->given_up()) {
@@ -148,7 +148,7 @@ void CommonChoice::check_claimer(Rank claimer) const {
                                            members_->described(one.cause()));
 }
 
-/// Whoever chooses shows no signs meanwhile, and may merely be slow; who else shows none is missing, too, whoever chooses, and
+/// The choosing rank shows no signs meanwhile, and may merely be slow. Another rank without a sign is missing, too, and
 /// is to blame.
 void CommonChoice::give_up_on(Rank claimer, double waited_s) const {
   std::vector<Rank> missing;

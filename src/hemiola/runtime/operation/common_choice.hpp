@@ -1,6 +1,6 @@
-// What all ranks run where the choice is left to them. The first that asks chooses for all, in words that every rank can
-// follow (a recipe); the others wait for these. Nobody has to come to the same choice by computing the same floats, and
-// nobody waits for a rank that has not come to the call itself.
+// The common choice of a schedule that is left to the ranks. The first rank that asks chooses for all, by a recipe that
+// every rank can follow. The others wait for the recipe. So ranks need not compute the same floats, and none waits for
+// a rank that has not come to the call itself.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace hemiola {
 
-/// What is to run.
+/// The schedule to run.
 struct Selection {
   ProgramSource source;
   /// For an all-reduce: how to find a late rank. With a forecast where that pays only.
@@ -32,7 +32,7 @@ struct Selection {
   std::optional<LateOutlook> outlook = {};
 };
 
-/// What decides about a choice; sizes up to the same power of two share one.
+/// The conditions of a choice; sizes up to the same power of two share one.
 struct Question {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::int64_t byte_count = 0;  ///< of the whole buffer, or of the larger of input and output
@@ -61,13 +61,13 @@ class CommonChoice {
   /// Called while waiting; throws to abort.
   using Check = std::function<void()>;
 
-  /// The recipe that is in force for a question, asked in an epoch of the slow ports (see ChoiceKey); calls `decide` on
-  /// the rank that asks first. Nothing: the epoch is over, ask by what has been found since. Throws ArgumentError where the
-  /// rank that chose found nothing to run, LostRankError where it has died, BadMessageError where its answer is none, TimeoutError after
-  /// `timeout_s`, which names it and all that show no sign of life.
+  /// The recipe in force for a question, asked in an epoch of the slow ports (see ChoiceKey); calls `decide` on the
+  /// rank that asks first. Nothing: the epoch is over, so ask again with the newer findings. Throws an ArgumentError if
+  /// the choosing rank found nothing to run, a LostRankError if it has died, and a BadMessageError for an impossible
+  /// answer. Throws a TimeoutError after `timeout_s`, which names it and all that show no sign of life.
   std::optional<Bytes> recipe(const Question& question, const Chooser& chooser, double timeout_s,
                               const Check& check);
-  /// Whose recipe that was.
+  /// The rank that chose the recipe.
   Rank chooser() const { return last_chooser_.value_or(members_->self); }
 
  private:

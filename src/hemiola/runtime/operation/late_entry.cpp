@@ -19,7 +19,7 @@ void LateEntry::step(LateRegister* words, const LateRegister::Check& check) {
   }
 }
 
-/// True when the word was what was last seen and is now `after`; otherwise what it was has been seen.
+/// True when the word was the last seen one and is now `after`; otherwise its value has been seen.
 bool LateEntry::exchange(LateRegister* words, LateWord after, const LateRegister::Check& check) {
   std::uint64_t expected = raw_;
   if (words->compare_exchange(operation_, expected, after.bits(), check)) {
@@ -41,7 +41,7 @@ void LateEntry::arrive(LateRegister* words, const LateRegister::Check& check) {
     phase_ = seen_.arrivals() == rank_count_ - 1 ? Phase::choosing : Phase::waiting;
 }
 
-/// Segments are begun in order, by whoever comes to them first; once the late rank is there, no more.
+/// Segments are begun in order, by the rank that comes to them first; once the late rank is there, no more.
 void LateEntry::choose(LateRegister* words, const LateRegister::Check& check) {
   if (seen_.begun() > segment_)
     phase_ = Phase::reducing;

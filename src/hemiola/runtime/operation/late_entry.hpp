@@ -1,5 +1,6 @@
-// How the ranks of an all-reduce agree on who is late and on how much the others reduce without it: one shared word per
-// operation, which every rank changes once as it comes, and in which early ranks book the segments they begin.
+// The ranks of an all-reduce agree here on the late rank, and on the part that the others reduce without it. There is
+// one shared word per operation, which every rank changes once as it comes, and in which early ranks book the segments
+// they begin.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +29,7 @@ class LateEntry {
   }
 
   Phase phase() const { return phase_; }
-  /// From `choosing` on: who is late, the same on all ranks.
+  /// From `choosing` on: the late rank, the same on all ranks.
   Rank late() const {
     int number = 0;
     for (int rank = 0; rank < rank_count_; ++rank) number ^= rank;
@@ -43,7 +44,7 @@ class LateEntry {
   }
   /// Once `settled`: how many segments the early ranks have reduced, the same on all ranks.
   int reduced() const { return std::max(seen_.begun(), segment_); }
-  /// The word as last seen, which decides what `step` does next.
+  /// The word as last seen, which decides the next `step`.
   std::uint64_t last_seen() const { return raw_; }
 
   /// `check` as LateRegister has it.
@@ -60,7 +61,7 @@ class LateEntry {
   int segments_;
   Phase phase_ = Phase::arriving;
   int segment_ = 0;
-  std::uint64_t raw_ = 0;  ///< what the word was when last seen
+  std::uint64_t raw_ = 0;  ///< the word when last seen
   LateWord seen_;          ///< the same, for this operation
 };
 

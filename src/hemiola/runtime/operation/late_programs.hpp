@@ -13,8 +13,8 @@
 
 namespace hemiola {
 
-/// How an all-reduce waits for a late rank: in how many segments the others reduce meanwhile, and how finely the
-/// finish is cut. `plain` is what runs where nothing was reduced when the last rank came.
+/// The way in which an all-reduce waits for a late rank: the number of segments that the others reduce meanwhile, and
+/// of the finish's pieces. `plain` runs if nothing was reduced when the last rank came.
 struct LateRule {
   /// Makes the schedule for one late rank and `reduced` segments. The reduction of segment k must take the `segment_steps`
   /// steps from segment_steps·k on, among the early ranks, over the same bytes for every `reduced` > k.
@@ -25,25 +25,25 @@ struct LateRule {
   int segments = 1;  ///< 1 … LateWord::kMaxSegments
   int segment_steps = 1;
   int chunks_per_owner = 1;  ///< see algorithms::LateSegments
-  /// What it saves; needed where the ranks are to decide themselves whether to do it.
+  /// Its saving; needed if the ranks decide themselves whether to wait.
   std::shared_ptr<const LateForecast> forecast = nullptr;
   /// The host of each rank, where several share one; else empty.
   std::vector<int> node_of_rank = {};
 
-  /// Throws ArgumentError for what is out of range.
+  /// Throws ArgumentError for numbers out of range.
   void check() const;
 };
 
 /// For one rank, one size and one type. Compiles on first use and keeps the result.
 class LatePrograms {
  public:
-  /// `common`: for the whole buffer; made in place whatever it says.
+  /// `common`: for the whole buffer; made in place in any case.
   LatePrograms(Rank self, int rank_count, const LateRule& rule, const CompileOptions& common);
 
   int segments() const { return rule_.segments; }
   /// The early ranks' reduce-scatter of a segment.
   std::shared_ptr<const Program> reduction(Rank late, int segment);
-  /// What all ranks do once `reduced` >= 1 segments are reduced.
+  /// The program of all ranks once `reduced` >= 1 segments are reduced.
   std::shared_ptr<const Program> finish(Rank late, int reduced);
 
  private:

@@ -16,7 +16,7 @@
 
 namespace hemiola {
 
-/// What an operation works with from its turn to its end.
+/// The tools of an operation from its turn to its end.
 struct Stage {
   std::uint64_t number = 0;
   Rank self{0};

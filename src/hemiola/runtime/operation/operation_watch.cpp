@@ -12,12 +12,12 @@ namespace hemiola {
 
 namespace {
 
-/// What a survivor can do. The page says more.
+/// Advice for a survivor. The page says more.
 constexpr const char* kGoOn =
     ". Inputs are as they were; this communicator can no longer be used. "
     "The ranks that are left can go on in comm.shrink(): docs/how-to/failures.md";
 
-/// How long an operation may take before its ranks ask each other what they do.
+/// An operation may take so long before its ranks ask each other for their signatures.
 constexpr std::int64_t kPatience_ns = 50'000'000;
 
 /// How long a lost connection may be unexplained.
@@ -145,8 +145,8 @@ void OperationWatch::check_messages() const {
                                            ". The message's header was damaged on the way");
 }
 
-/// Of several causes the earliest counts. Whoever leaves says why before, so who is lost is looked up first: otherwise a rank
-/// that gives up over another's death, and ends, between the two looks would be blamed for it.
+/// Of several causes the earliest counts. A rank that leaves gives its reason before, so lost ranks are looked up
+/// first. Otherwise a rank that gives up over another's death, and ends, between the two looks would be blamed for it.
 void OperationWatch::check_causes() {
   const std::vector<LostRank> lost = members_->session->lost();
   std::optional<Cause> first = surrendered_over();
@@ -159,7 +159,8 @@ void OperationWatch::check_causes() {
   if (first) fail_for(*first);
 }
 
-/// A connection ends before it is known why: whoever has given up, or died, is told of by other ways, and with its reason.
+/// A connection ends before the cause is known. News of a rank that gave up or died comes by other ways, with its
+/// reason.
 void OperationWatch::check_wire() {
   const std::vector<LostRank> lost = wire_->lost();
   if (lost.empty()) return;
@@ -178,9 +179,9 @@ void OperationWatch::fail_for(const Cause& cause) const {
                                  kGoOn);
 }
 
-/// Over what others have given up. Whoever was through with this operation has done so over a later one, which this rank may
-/// still come to, to be told the same; but perhaps it waits for something that went with that rank's wire. Who aborts means
-/// all, at once.
+/// The reasons for which others have given up. A rank that had finished this operation gave up over a later one. This
+/// rank may still come to that one, and hear the same there. But perhaps it waits for a message that went with the
+/// other's wire. An abort concerns all operations at once.
 std::optional<Cause> OperationWatch::surrendered_over() {
   std::optional<Cause> first;
   for (const Pulse::GivenUp& given_up : pulse_->given_up()) {

@@ -1,5 +1,5 @@
-// Watches over one operation of a communicator while its engine runs: who has come, whether all do the same, whether
-// everybody is alive and in time.
+// Watches over one operation of a communicator while its engine runs: its arrivals, its agreement, and the life and
+// punctuality of all ranks.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class OperationWatch final : public Supervisor {
   /// is there, asks nobody else.
   void heed_aborts() const;
   bool admits(Rank peer) override;
-  /// It is known by now that ranks disagree; `check` looks only at who lives.
+  /// It is known by now that ranks disagree; `check` looks only for lost ranks.
   void stop_comparing() {
     unseen_.clear();
     compares_ = false;
@@ -44,9 +44,9 @@ class OperationWatch final : public Supervisor {
   /// Throws LostRankError or TimeoutError that names the rank; if comparing, MismatchError and BadMessageError.
   void check() override;
   bool is_awaited() const override { return beside_ == nullptr || beside_->any_waits(); }
-  /// This rank's part is done. Where messages carry what ranks do, and everybody depends on everybody, that proves that all
-  /// have come and agree; where not everybody does, ranks vote. `awaits_words`: all have said that they want to know when
-  /// each has come, so words will tell.
+  /// This rank's part is done. If messages carry digests of the operation, and all ranks depend on all, that proves
+  /// that all have come and agree. Otherwise ranks vote. `awaits_words`: all ranks have asked for the others' arrivals,
+  /// so words will tell.
   void conclude(bool awaits_words);
   /// Looks at those not seen yet. Throws MismatchError.
   bool all_have_arrived();

@@ -1,5 +1,4 @@
-// What a rank does for itself between two operations of a communicator: what neither these nor those of its other
-// communicators account for.
+// A rank's own time between two operations of a communicator: the time in no operation of any communicator.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What programs are compiled from: a whole schedule, or one that is known rank by rank.
+// The source of programs: a whole schedule, or one that is known rank by rank.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 
 /// Fewer zeros than one element in so many make nothing shorter.
 constexpr std::int64_t kElementsPerZero = 32;
-/// What a hint is worth.
+/// The weight of a hint.
 constexpr std::size_t kHintLines = 16;
 
 void check_share(double share, const char* name) {
@@ -58,7 +58,7 @@ void SparseCourse::execute(const Operation& operation, const Stage& stage, Note*
   if (looks_) note->sends_all = rule_->way(*note->zeros->density) == Way::dense;
 }
 
-/// Who has come to the end of the look knows that all have come and agree: everybody's figures are in the sum.
+/// A rank that has come to the end of the look knows that all have come and agree: everybody's figures are in the sum.
 void SparseCourse::run_looking(const Operation& operation, const Stage& stage, ZerosNote* note) {
   const double seen = look(operation, stage).density(is_summed_);
   *note = {.density = seen, .pause = rule_->pause, .has_changed = rule_->way(seen) != rule_->way(density_)};
@@ -88,7 +88,7 @@ SeenZeros SparseCourse::look(const Operation& operation, const Stage& stage) {
   run(Way::exchange,
       {reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(sum.data())},
       {DType::int64, Op::sum, 1}, stage);
-  stage.executor->begin_operation();  // what follows works in other buffers
+  stage.executor->begin_operation();  // the next program works in other buffers
   return {sum[0], sum[1], sum[2]};
 }
 

@@ -1,7 +1,7 @@
-// A collective whose messages may leave zeros out where that pays. Now and then ranks look at some of their elements and
-// add up what they have seen; by that all choose the same program, for this operation and those after it. What is found
-// dense runs the dense program, and costs nothing beside the look. Between looks a bit on messages that go anyway says
-// whether data have changed, and then the next operation looks. See docs/decisions/0018-coded-messages.md.
+// A collective whose messages may leave zeros out if that pays. Now and then ranks look at some of their elements and
+// add up the counts of zeros. By the sum all choose the same program, for this operation and those after it. Dense data
+// run the dense program, and cost nothing beside the look. Between looks a bit on messages that go anyway says whether
+// data have changed, and then the next operation looks. See docs/decisions/0018-coded-messages.md.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct SparseRule {
   double coded_below = 0;              ///< below it messages of the chosen schedule leave zeros out; 0: never
   ProgramSource without_fill_in = {};  ///< runs instead where ...
   double without_fill_in_below = 0;    ///< ... the density is less than that
-  ProgramSource exchange = {};         ///< an all-reduce, by which ranks add up what they see
+  ProgramSource exchange = {};         ///< an all-reduce, by which ranks add up their counts
   int pause = 64;                      ///< they look before one operation in so many of a signature
   codec::CostsOfUse costs = {};        ///< of messages, by which this rank chooses their formats
 
@@ -36,7 +36,7 @@ struct SparseRule {
     if (density < without_fill_in_below) return Way::without_fill_in;
     return density < coded_below ? Way::coded : Way::dense;
   }
-  /// Throws ArgumentError for what is out of range.
+  /// Throws ArgumentError for numbers out of range.
   void check() const;
 };
 

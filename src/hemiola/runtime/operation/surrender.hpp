@@ -1,4 +1,5 @@
-// What a rank's word that it gives a communicator up means to the others: the same cause, and not that rank.
+// The cause that other ranks report when a rank gives a communicator up: the cause of that rank, and not the rank
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,10 @@
 
 namespace hemiola {
 
-/// How long it may take, once somebody has given up or closed its communicator, until this rank has seen for itself what that
-/// one has seen.
+/// After a rank has given up or closed its communicator, this rank may take so long to see the same cause itself.
 inline constexpr std::int64_t kSurrenderGrace_ns = 200'000'000;
 
-/// For those that wait for a rank that has given up, but not for one that has only closed. `where`: what precedes.
+/// For those that wait for a rank that has given up, but not for one that has only closed. `where`: the words before.
 [[noreturn]] inline void throw_surrender(const Pulse::GivenUp& given_up, const Members& members,
                                          const std::string& where = "") {
   members.throw_for(given_up.cause, where + members.described(given_up.cause));
