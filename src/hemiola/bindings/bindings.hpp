@@ -34,8 +34,8 @@ void bind_runtime(nanobind::module_& m);
 void bind_remembered_call(nanobind::module_& m);
 void bind_ucx(nanobind::module_& m);
 
-/// Lets every function in a module, its submodules and classes answer arguments of the wrong type in the API's own words,
-/// and inspect.signature. For what people call; the runtime's classes stand behind Python's.
+/// Lets every function in a module, its submodules and classes answer arguments of the wrong type in the API's own
+/// words, and inspect.signature. For functions that people call; the runtime's classes stand behind Python's.
 void answer_in_words(nanobind::handle scope);
 
 }  // namespace hemiola::bindings

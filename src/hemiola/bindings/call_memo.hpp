@@ -16,8 +16,8 @@
 
 namespace hemiola::bindings {
 
-/// One argument as a later call shows whether it has changed: NumPy's array by its memory, type and shape, whichever object
-/// it is; None, a bool, a number or a text by its identity.
+/// One argument as a later call shows whether it has changed: NumPy's array by its memory, type and shape, even in
+/// another object; None, a bool, a number or a text by its identity.
 class SeenArgument {
  public:
   /// Nothing where nobody can tell later whether it has changed.
@@ -42,11 +42,11 @@ struct NewResult {
   nanobind::object shape;  ///< a tuple
   nanobind::object dtype;
 
-  /// Throws what NumPy raises.
+  /// Throws NumPy's errors.
   nanobind::object make() const;
 };
 
-/// All of it is guarded by the GIL; whoever runs its operation takes it out of its place meanwhile.
+/// All of it is guarded by the GIL; the thread that runs its operation takes it out of its place meanwhile.
 class CallMemo {
  public:
   /// A call's positional and keyword arguments, without the communicator, as vectorcall passes them.
@@ -60,7 +60,7 @@ class CallMemo {
                                       PreparedCall prepared);
 
   bool is_for(const Arguments& arguments) const;
-  /// What the call returns; a new array is made, and the operation made to write there. Throws what NumPy raises.
+  /// The result of the call; a new array is made, and the operation writes there. Throws NumPy's errors.
   nanobind::object result(const Arguments& arguments);
   const PreparedCall& prepared() const { return prepared_; }
   /// So much that others want the GIL meanwhile.

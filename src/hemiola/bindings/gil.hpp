@@ -12,7 +12,7 @@
 
 namespace hemiola::bindings {
 
-/// Returns what `take` returns, or never, if it would end this thread.
+/// Returns the result of `take`, or never, if it would end this thread.
 template <typename Take>
 auto take_or_rest(Take take) noexcept {
   try {

@@ -1,5 +1,5 @@
-// What every call into the core that may take long holds: other Python threads run meanwhile, Ctrl-C ends it, and
-// whoever watches this thread's long calls learns how far they are.
+// Every long call into the core holds this. Other Python threads run meanwhile, Ctrl-C ends it, and observers of this
+// thread's long calls learn their progress.
 #pragma once
 
 #include <nanobind/nanobind.h>

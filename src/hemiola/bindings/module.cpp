@@ -3,7 +3,7 @@
 NB_MODULE(_core, m) {
   using namespace hemiola::bindings;
   m.doc() = "Hemiola's C++ core; import hemiola instead.";
-  // What a caller's module globals keep alive until the interpreter ends is no leak of ours.
+  // Objects that a caller's module globals keep alive until the interpreter ends are no leak of ours.
   nanobind::set_leak_warnings(false);
   bind_pickling(m);
   bind_errors(m);

@@ -108,7 +108,7 @@ void PyCommunicator::remember(OperationKind kind, const CallMemo::Arguments& arg
 }
 
 std::shared_ptr<PendingOperation> PyCommunicator::start(const Call& call, std::shared_ptr<const void> owner) {
-  end_what_is_left();  // here, so that no more is kept than what is under way
+  end_what_is_left();  // here, so that no more is kept than running operations
   const Visit visit(this, Purpose::take_part);
   const GilReleased release;
   PreparedCall prepared = visit->desk->prepare(call, interrupted());
@@ -147,7 +147,7 @@ nb::bytes PyCommunicator::recipe(std::string_view kind, std::int64_t byte_count,
   return to_python(words);
 }
 
-/// An operation in the background may need the GIL to get done, so whoever waits for its end lets go of it.
+/// An operation in the background may need the GIL to get done, so a thread that waits for its end releases it.
 template <typename Ask>
 auto PyCommunicator::between_operations(Ask ask) {
   const Visit visit(this, Purpose::look);

@@ -1,4 +1,4 @@
-// A communicator as Python holds it: what its threads are in at the moment, and what it says once it is closed.
+// A communicator as Python holds it: the present calls of its threads, and its error once it is closed.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -25,7 +25,7 @@
 
 namespace hemiola::bindings {
 
-/// A communicator and what is remembered about its calls.
+/// A communicator and the memos of its calls.
 struct CommunicatorCore {
   CommunicatorCore(std::shared_ptr<Session> session, std::vector<Rank> members,
                    const CommunicatorOptions& options, Chooser chooser, const std::function<void()>& check)
@@ -33,18 +33,19 @@ struct CommunicatorCore {
     desk.emplace(&communicator, std::move(chooser));
   }
 
-  /// An operation in the background may need the GIL to come to its end, so whoever has it lets go of it.
+  /// An operation in the background may need the GIL to come to its end, so its holder releases it.
   static void destroy(const CommunicatorCore* core) {
     const GilReleased release;
     delete core;
   }
 
-  std::optional<CallDesk> desk;  ///< made last, but used by what runs until the communicator has ended
+  std::optional<CallDesk>
+      desk;  ///< made last, but used by running operations until the communicator has ended
   Communicator communicator;
 };
 
-/// What Python holds. Threads that are in a call keep the core, so that closing takes nothing away from under them. All
-/// of it is guarded by the GIL, which whoever calls has.
+/// Python's object. Threads that are in a call keep the core, so that closing takes nothing away from under them. All
+/// of it is guarded by the GIL, which callers hold.
 class PyCommunicator {
  public:
   PyCommunicator(std::shared_ptr<Session> session, const std::vector<int>& members,
@@ -80,7 +81,7 @@ class PyCommunicator {
   nanobind::bytes own_arrivals();
   void forget_arrivals();
   std::vector<std::pair<std::string, std::int64_t>> operations();
-  /// Per rank: what was reached on the way to it, and on the way from it.
+  /// Per rank: the speed on the way to it, and on the way from it.
   std::vector<std::pair<float, float>> pair_shares();
   /// Bytes per rank: sent to it, and received from it.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> payloads();
@@ -95,12 +96,12 @@ class PyCommunicator {
   void adopt_ports(const std::map<Rank, double>& measured);
 
  private:
-  /// How long closing waits for other threads; whatever happens to them later happens in the core that they keep.
+  /// The time for which closing waits for other threads; later they go on in the core that they keep.
   static constexpr double kLongestLeave_s = 5;
 
   enum class Purpose : std::uint8_t {
     take_part,  ///< in something that all ranks do in the same order
-    look,       ///< at what this rank knows
+    look,       ///< at this rank's knowledge
   };
 
   /// One thread's call, from its first moment to its last, both of which have the GIL.
@@ -123,7 +124,7 @@ class PyCommunicator {
 
   HomeProcess home_;
   std::shared_ptr<CommunicatorCore> core_;  ///< null: closed
-  std::string aborted_;                     ///< what its calls say since; empty: it was not
+  std::string aborted_;                     ///< the error of its calls since; empty: it was not
   std::vector<std::thread::id> inside_;
 
   struct Latest {
@@ -135,7 +136,7 @@ class PyCommunicator {
   std::array<std::unique_ptr<CallMemo>, kOperationKinds> memos_;  ///< null: its operation runs
 };
 
-/// Waits, looking for signals now and then; whoever calls does not have the GIL. Returns false after `timeout_s`.
+/// Waits, looking for signals now and then; the caller does not hold the GIL. Returns false after `timeout_s`.
 bool wait_hearing_signals(PendingOperation& pending, double timeout_s);
 
 }  // namespace hemiola::bindings

@@ -52,7 +52,7 @@ RankFactors factors_of(const std::map<Rank, double>& slow) {
 /// (kind, bytes, root, slow, algorithm, sparse, late rank and quarters) -> a recipe, in Python.
 using PyDecide = nb::typed<nb::callable, nb::bytes(std::string, std::int64_t, int, RankFactors, std::string,
                                                    std::optional<bool>, std::optional<std::pair<int, int>>)>;
-/// (recipe, bytes) -> what to run, in Python.
+/// (recipe, bytes) -> the schedule to run, in Python.
 using PyFollow = nb::typed<nb::callable, Selection(nb::bytes, std::int64_t)>;
 
 /// A Schedule or ScheduleParts.
@@ -87,14 +87,14 @@ bool is_of(const nb::python_error& e, const char* name) {
   return e.matches(nb::module_::import_("hemiola.errors").attr(name));
 }
 
-/// What Python raised: the sentence of an error of ours, the traceback of any other.
+/// Python's error: the sentence of an error of ours, the traceback of any other.
 std::string told_by(const nb::python_error& e) {
   if (!is_of(e, "HemiolaError")) return e.what();
   return nb::cast<std::string>(nb::str(e.value()));
 }
 
-/// Calls Python. An interrupt and words that cannot be read are told as such; whatever else it raises means that there is
-/// nothing to run.
+/// Calls Python. An interrupt and unreadable words are reported as such. Any other error means that there is nothing to
+/// run.
 template <typename Ask>
 auto choosing(Ask ask) {
   const GilHeld gil;
@@ -138,7 +138,7 @@ Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int redu
   return algorithms::all_reduce_late_hierarchical(layout, late, parts);
 }
 
-/// What of a segment is reduced one step after another.
+/// The parts of a segment that are reduced one step after another.
 int late_segment_steps(int rank_count, const std::vector<int>& node_of_rank) {
   if (node_of_rank.empty()) return std::max(rank_count - 2, 1);
   return algorithms::late_node_steps(algorithms::NodeLayout::placed(node_of_rank).node_count());

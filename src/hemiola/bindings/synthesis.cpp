@@ -45,8 +45,8 @@ Options to_options(std::int64_t nbytes, const std::string& latency, std::uint64_
   return options;
 }
 
-/// Runs the search without the GIL and comes back for it to report and to look for Ctrl-C. What Python raised, a
-/// KeyboardInterrupt among it, ends the search; it is raised only where there is no result to return.
+/// Runs the search without the GIL and comes back for it to report and to look for Ctrl-C. An exception in Python, such
+/// as a KeyboardInterrupt, ends the search; it is raised only where there is no result to return.
 class Session {
  public:
   Session(nb::object progress) : progress_(std::move(progress)) {}
@@ -83,7 +83,7 @@ class Session {
   std::exception_ptr raised_;
 };
 
-/// All-reduces around a late rank, by where their trees come from.
+/// All-reduces around a late rank, by the source of their trees.
 void bind_around(nb::module_& m) {
   nb::class_<synthesis::PackedAround>(m, "PackedAround")
       .def(

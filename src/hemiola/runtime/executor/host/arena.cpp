@@ -29,7 +29,7 @@ void Arena::grow(std::size_t bytes) {
   void* const data =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) throw std::bad_alloc();
-  // Fewer faults; where the kernel refuses, small pages do as well. Whoever needs little gets no more than that.
+  // Fewer faults; where the kernel refuses, small pages do as well. A small request gets no more than its size.
   if (bytes >= kHugePage) madvise(data, size, MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(data);
   size_ = size;

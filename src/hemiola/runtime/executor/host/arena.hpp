@@ -13,7 +13,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   std::size_t size() const { return size_; }
-  /// At least `bytes`, page-aligned; what was there before is lost when it grows. Throws std::bad_alloc.
+  /// At least `bytes`, page-aligned; the old contents are lost when it grows. Throws std::bad_alloc.
   std::byte* get(std::size_t bytes) {
     if (bytes > size_) [[unlikely]]
       grow(bytes);

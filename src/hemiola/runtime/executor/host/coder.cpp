@@ -14,7 +14,7 @@
 namespace hemiola {
 namespace {
 
-/// The first of several coded messages, and what follows it.
+/// The first of several coded messages, and the later ones.
 std::span<const std::byte> split_first(std::span<const std::byte>* joined) {
   codec::Header header;
   if (joined->size() < sizeof header)
@@ -174,7 +174,7 @@ void Coder::land(const Piece& piece) {
   decoder_.combine(arithmetic_.op, combine_, at(piece.at));
 }
 
-/// Nothing of the coded program's reads again what it has decoded for the user: messages go on as they came.
+/// No task of the coded program reads the decoded output again: messages go on as they came.
 codec::Destination Coder::destination(const Piece& piece) const {
   const std::int64_t bytes = program_->bytes[static_cast<int>(Region::output)];
   const bool is_large = piece.at.region == Region::output && bytes >= codec::kBeyondCaches;

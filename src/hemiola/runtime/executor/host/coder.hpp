@@ -1,6 +1,6 @@
-// The coded messages of an engine: what each carries, and what is done with it when it has come. A message as long as the
-// plain bytes is the plain bytes; a shorter one is a coded message (docs/reference/formats/coded.md); one that joins several pieces
-// has a coded message for each. No message is believed.
+// The coded messages of an engine: their contents, and their landing. A message as long as the plain bytes is the plain
+// bytes; a shorter one is a coded message (docs/reference/formats/coded.md); one that joins several pieces has a coded
+// message for each. No message is believed.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class Coder {
     std::size_t bytes;
     bool is_plain;  ///< the value where it lies
   };
-  /// What a task sends; encodes what no message has carried before.
+  /// The message that a task sends; encodes data that no message has carried before.
   Message message(const Task& task);
   /// Of a message that has been sent, or that has come and not been applied; headers of joined ones not counted.
   std::int64_t bytes_of(const Task& task) const;
@@ -45,10 +45,10 @@ class Coder {
     Landing landing;
     std::size_t capacity;
   };
-  /// Where what a task receives lands.
+  /// The place where a task's received message lands.
   Reception reception(const Task& task);
-  /// Checks what has landed and puts it into its places. Throws FormatError, naming the peer, where it is no message for
-  /// them; a piece's place is then as it was.
+  /// Checks the landed message and puts it into its places. Throws FormatError, naming the peer, where it is no message
+  /// for them; a piece's place is then as it was.
   void apply(const Task& task, Rank peer);
 
  private:

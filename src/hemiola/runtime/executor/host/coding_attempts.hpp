@@ -1,5 +1,5 @@
-// Whether looking for zeros is worth a core's time, found out for one operation and rank: what goes wrong costs time only,
-// for a message says itself how it is encoded.
+// Whether looking for zeros is worth a core's time, found out for one operation and rank. A wrong guess costs time
+// only, since a message names its own encoding.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class CodingAttempts {
     left_out_ = pause_;
   }
 
-  /// A coded slice is sent where it takes at most so much of the plain one: what is gained beyond that goes into decoding.
+  /// A coded slice is sent where it takes at most so much of the plain one, since decoding takes the rest of the gain.
   static constexpr double kMostShare = 0.97;
 
  private:

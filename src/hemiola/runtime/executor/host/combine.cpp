@@ -100,9 +100,8 @@ HEMIOLA_KERNELS(Avx512, __attribute__((target("avx2,avx512f,avx512bw,avx512dq,av
 #endif
 #undef HEMIOLA_KERNELS
 
-/// gcc 12 fuses the multiplications and additions of complex products where AVX-512 is allowed, whatever
-/// -ffp-contract says (its addsub pattern), and the result would depend on the machine; AVX2 without FMA has
-/// nothing to fuse with.
+/// gcc 12 fuses the multiplications and additions of complex products where AVX-512 is allowed, against -ffp-contract
+/// (its addsub pattern), and the result would depend on the machine; AVX2 without FMA has nothing to fuse with.
 template <typename Kernels, typename T>
 struct ProductKernels : Kernels {};
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
-// What one element of each type is and how each operation combines two of them: the scalar truth that the
-// kernels in combine.cpp apply to whole arrays. Branch-free, so that compilers vectorize loops over it.
+// The element of each type, and each operation on two of them: the scalar truth that the kernels in combine.cpp apply
+// to whole arrays. Branch-free, so that compilers vectorize loops over it.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace hemiola::element {
 
-/// Storage types that compute in another type: `Compute` is what arithmetic sees.
+/// Storage types that compute in another type: arithmetic sees `Compute`.
 struct Half {
   std::uint16_t bits;
 
@@ -22,17 +22,17 @@ struct BFloat16 {
   static constexpr std::uint16_t kNaN = 0xffff;
   bool is_nan() const { return (bits & 0x7fffu) > 0x7f80u; }
 };
-/// What a float of 8 bits has beside numbers.
+/// The values of a float of 8 bits beside numbers.
 enum class Special {
   infinities,     ///< as IEEE's types: the largest exponent is infinity's and NaN's
-  one_nan,        ///< all bits but the sign: no infinity, what is too large is NaN
-  unsigned_zero,  ///< NaN is what else were -0.0; no infinity either
+  one_nan,        ///< all bits but the sign: no infinity, too large values are NaN
+  unsigned_zero,  ///< NaN has the bits of -0.0; no infinity either
 };
 template <int mantissa_bits, int bias, Special special>
 struct Float8 {
   std::uint8_t bits;
 
-  /// The least magnitude that is no number: what is too large becomes this. Without a sign where zero has none.
+  /// The least magnitude that is no number; too large values become this. It has no sign if zero has none.
   static constexpr std::uint32_t kBeyond = special == Special::infinities
                                                ? (0x7fu >> mantissa_bits) << mantissa_bits
                                            : special == Special::one_nan ? 0x7fu
@@ -184,8 +184,8 @@ inline Complex<T> with_one_nan(Complex<T> result) {
   return {with_one_nan(result.re), with_one_nan(result.im)};
 }
 
-// With one NaN every operation is commutative to the last bit: all ranks that combine the same two values get the same bits,
-// whichever of the two is their own.
+// With one NaN every operation is commutative to the last bit: all ranks that combine the same two values get the same
+// bits, independent of the one that is their own.
 
 struct Sum {
   template <typename T>

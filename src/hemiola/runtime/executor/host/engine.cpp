@@ -11,13 +11,13 @@
 namespace hemiola {
 namespace {
 
-/// On buffers so small in all, what is waited for is a message's latency, and polling for it is worth the core.
+/// On buffers so small in all, ranks wait for a message's latency, and polling for it is worth the core.
 constexpr std::size_t kPolledBytes = 64 << 10;
 
 constexpr std::int32_t kNone = -1;
 /// A buffer up to this size is still in a cache when it comes to be written again.
 constexpr std::int64_t kCachedBytes = 8 << 20;
-/// Of a coded program: what runs further ahead in a direct exchange collides at its receivers.
+/// Of a coded program, since tasks further ahead in a direct exchange collide at its receivers.
 constexpr int kCodedGroups = 2;
 
 std::int64_t thread_ns() {
@@ -57,8 +57,7 @@ void Engine::execute(const Program& program, const Buffers& buffers, const Arith
                         ", and this communicator works in the host's; copy them there first");
   begin(program, buffers, arithmetic);
   const bool has_remains = wire_->traits().has_remains;
-  if (has_remains)
-    wire_->progress();  // what is left of earlier operations must not count as news of this one
+  if (has_remains) wire_->progress();  // rests of earlier operations must not count as news of this one
   if (program.exchange && options_.meter == nullptr) {
     exchange(*program.exchange, supervisor);
   } else {
@@ -95,7 +94,7 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
     copier_.copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
 }
 
-/// Sets up the account of a program's tasks: what each still waits for, and who may start.
+/// Sets up the account of a program's tasks: the open dependencies of each, and the tasks that may start.
 void Engine::begin_tasks() {
   const Program& program = *program_;
   needs_.resize(program.tasks.size());
@@ -116,7 +115,7 @@ void Engine::begin_tasks() {
     if (program.tasks[i].needs == 0) ready_.push_back(static_cast<std::int32_t>(i));
 }
 
-/// What is saved first is the operation's input; later programs save what earlier ones have left.
+/// The first save is of the operation's input; later programs save the results of earlier ones.
 void Engine::keep_saves() {
   std::vector<KeptSave> news;
   for (std::size_t i = 0; i < is_saved_.size(); ++i)
@@ -204,7 +203,7 @@ Patience Engine::patience() {
   return {options_.waiting, &waiting_records_.of(moved), moved <= kPolledBytes};
 }
 
-/// What `drive` does, for one message at most in each direction.
+/// As `drive`, for one message at most in each direction.
 void Engine::exchange(const Exchange& messages, Supervisor* supervisor) {
   struct Message {
     const Task* task;  ///< null: there is none
@@ -248,7 +247,7 @@ void Engine::drive(Supervisor* supervisor) {
     if (tasks_left_ == 0) return;
     bool news = wire_->progress();
     news |= poll();
-    news |= admit(supervisor);  // last: what this rank sends has left by now
+    news |= admit(supervisor);  // last: this rank's message has left by now
     if (news || next_ready_ < ready_.size() || copy_one())
       patience.renew();
     else
@@ -440,7 +439,7 @@ void Engine::open_groups(std::size_t index) {
   }
 }
 
-/// Keeps what is about to be overwritten in place, while the combining needs it in cache anyway.
+/// Keeps elements that are about to be overwritten in place, while the combining needs it in cache anyway.
 void Engine::save(const Task& o) {
   for (std::int32_t i = 0; i < o.save_count; ++i) {
     const auto index =

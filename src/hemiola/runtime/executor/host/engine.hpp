@@ -1,5 +1,5 @@
 // The executor on the host's cores: runs a program on buffers in the host's memory, over any wire. Dependencies decide
-// what starts; there are no barriers.
+// which task starts; there are no barriers.
 #pragma once
 
 #include <cstddef>
@@ -106,10 +106,10 @@ class Engine final : public Executor {
   Arena work_;               ///< scratch, pool and staging
   std::deque<Arena> saved_;  ///< one for each program of an operation
   Arena product_;            ///< the input as an average and a premul_sum multiply it
-  Arena replaced_;           ///< what the output held where it is the input that is multiplied
+  Arena replaced_;           ///< the old output, if it is the input that is multiplied
 
   // Of the operation at hand:
-  std::vector<KeptSave> kept_;  ///< what programs before the present one have saved, by offset
+  std::vector<KeptSave> kept_;  ///< the saves of earlier programs, by offset
   std::size_t program_count_ = 0;
   bool has_replaced_ = false;
   const Program* program_ = nullptr;

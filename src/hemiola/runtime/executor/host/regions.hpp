@@ -17,7 +17,7 @@ class Regions {
   std::byte*& operator[](Region region) { return begin_[index(region)]; }
   std::byte* operator[](Region region) const { return begin_[index(region)]; }
 
-  /// Has a region be these blocks, which outlive their use; none: it goes on from where it begins.
+  /// Has a region be these blocks, which outlive their use; none: it goes on from its begin.
   void set_blocks(Region region, std::span<std::byte* const> blocks, std::int64_t bytes) {
     Blocks& of = region == Region::input ? input_ : output_;
     of = {blocks, blocks.empty() ? 0 : bytes / static_cast<std::int64_t>(blocks.size())};

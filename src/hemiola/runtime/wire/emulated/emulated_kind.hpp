@@ -16,7 +16,7 @@ class EmulatedKind final : public WireKind {
   std::string name() const override { return "emulated over " + inner_->name(); }
   bool reaches(const Session& session, Rank rank) const override { return inner_->reaches(session, rank); }
   Bytes card(const Members& members) override { return inner_->card(members); }
-  /// The members must have memory in common, in which the network's state is. Throws what EmulatedNetwork throws, too.
+  /// The members must have memory in common, for the network's state. Throws the errors of EmulatedNetwork, too.
   std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
                                 const Deadline& deadline) override;
 

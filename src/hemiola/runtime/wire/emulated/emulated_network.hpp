@@ -1,6 +1,5 @@
-// What an emulated network is made of: for each pair of ranks the links between them and their latency, for each
-// link its bandwidth and whose port it is. Every rank works it out for itself from the same topology and
-// conditions.
+// The parts of an emulated network: for each pair of ranks the links between them and their latency, for each link its
+// bandwidth and its port's rank. Every rank works it out for itself from the same topology and conditions.
 #pragma once
 
 #include <chrono>
@@ -23,7 +22,7 @@ class EmulatedNetwork {
   int rank_count() const { return rank_count_; }
   std::span<const int> path(Rank src, Rank dst) const;
   double latency_ns(Rank src, Rank dst) const { return latency_ns_[pair(src, dst)]; }
-  /// How long a message occupies a link for itself, whatever its bytes (`Link::message`).
+  /// The time for which a message of any size occupies a link for itself (`Link::message`).
   double message_ns(int link) const { return links_[static_cast<std::size_t>(link)].message_ns; }
   /// How long it occupies the links of a path, all at once, where they are idle.
   double message_ns(Rank src, Rank dst) const;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kNumberBits = 40;
 
-/// While bytes are under way on the inner wire, which may have no doorbell for what we wait for.
+/// While bytes are under way on the inner wire, which may have no doorbell for our events.
 constexpr int kInnerWaitLimit_us = 200;
 
 /// Nobody rings when another rank changes the network's state.
@@ -24,8 +24,8 @@ void sharpen_timers() {
   static_cast<void>(sharpened);
 }
 
-/// Ports are real here: one step after the other, whatever is added in one step arrives side by side, and messages are
-/// as the schedule has them. Waiting must leave the cores to whoever moves the bytes.
+/// Ports are real here: one step after the other, all parts of one step's sum arrive side by side, and messages are as
+/// the schedule has them. Waiting must leave the cores to the threads that move the bytes.
 WireTraits traits_of(const EmulatedNetwork& network, Rank self) {
   WireTraits traits{.messages = {.slice_bytes = std::int64_t{1} << 60, .join_bytes = 0, .pack_bytes = 0},
                     .groups_in_flight = 1,
@@ -96,7 +96,7 @@ bool EmulatedWire::progress() {
   return moved || news;
 }
 
-/// Tells the network what has been posted, moves it on, and looks what has finished, to which we react from then on.
+/// Tells the network the posted messages, moves it on, and looks for finished ones, to which we react from then on.
 bool EmulatedWire::settle() {
   SharedNetwork::Session session(&state_);
   has_unposted_ = false;
@@ -106,7 +106,7 @@ bool EmulatedWire::settle() {
         has_unposted_ = true;
         break;
       }
-  session.acknowledge();  // what has been posted since the last call was our reaction
+  session.acknowledge();  // the messages posted since the last call were our reaction
   session.advance();
   now_ns_ = session.now_ns();
   bool news = false;
@@ -171,14 +171,14 @@ void EmulatedWire::slow_down(const NetworkSlowdown& slowdown) {
   session.slow_down(by_link);
 }
 
-/// While this rank reacts, its work begins at the moment of what it reacts to; else the clock has gone on beside it.
+/// While this rank reacts, its work begins at the moment of its cause; else the clock has gone on beside it.
 void EmulatedWire::charge(std::int64_t core_ns) {
   const auto work_ns = static_cast<double>(core_ns);
   const double begin_ns = is_reacting_ ? now_ns_ : std::max(now_ns_, state_.real_now_ns() - work_ns);
   core_free_ns_ = std::max(core_free_ns_, begin_ns) + work_ns;
 }
 
-/// What we post in reaction to an event belongs to the event's moment.
+/// A message in reaction to an event belongs to the event's moment.
 std::int64_t EmulatedWire::now_ns() const {
   return static_cast<std::int64_t>(is_reacting_ ? now_ns_ : std::max(now_ns_, state_.real_now_ns()));
 }

@@ -76,7 +76,7 @@ class EmulatedWire final : public Wire, private EmulatedClock {
   int unannounced_us_ = kFirstSleep_us;  ///< the next sleep while nothing is under way
   double core_free_ns_ = 0;              ///< when this rank's core has done all that has been charged
   bool has_unposted_ = false;            ///< the network has yet to be told of some
-  bool is_reacting_ = false;             ///< the network waits for us to say that we have seen what happened
+  bool is_reacting_ = false;             ///< the network waits for our word that we have seen the event
 };
 
 }  // namespace hemiola

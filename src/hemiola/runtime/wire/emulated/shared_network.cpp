@@ -35,7 +35,7 @@ struct SharedNetwork::Flow {
   double next;   ///< when it ends, as things are now
 };
 
-/// How long a message occupies one link for itself, as so many bytes at what the link carries when that begins.
+/// The time for which a message occupies one link for itself, as bytes at the link's bandwidth at the begin.
 struct SharedNetwork::Payment {
   int link;
   Flow flow;  ///< `next` is never once it has ended
@@ -121,8 +121,8 @@ SharedNetwork::SharedNetwork(std::span<std::byte> region, Rank self, const Emula
 }
 
 SharedNetwork::Session::Session(SharedNetwork* network) : network_(network) {
-  // A rank that died with the lock leaves the state as it was in the middle of a change; its death ends the
-  // operation, so what the others still read from it no longer matters.
+  // A rank that died with the lock leaves the state as it was in the middle of a change; its death ends the operation,
+  // so the state no longer matters to the others.
   if (pthread_mutex_lock(&network_->header_->mutex) == EOWNERDEAD)
     pthread_mutex_consistent(&network_->header_->mutex);
   network_->notice_slowdown();
@@ -132,7 +132,7 @@ SharedNetwork::Session::~Session() {
   pthread_mutex_unlock(&network_->header_->mutex);
 }
 
-/// What is under way was given its rates by whoever changed the factors, so this only concerns rates from now on.
+/// The change of factors gave open flows their rates, so this only concerns rates from now on.
 void SharedNetwork::notice_slowdown() {
   if (slowdown_version_ == header_->slowdown_version) return;
   slowdown_version_ = header_->slowdown_version;
@@ -183,7 +183,7 @@ bool SharedNetwork::Session::post(const MessageName& message, std::size_t bytes,
     n.active_[n.header_->active_count++] = static_cast<std::uint32_t>(index);
   }
   if (sending) e.flow.bytes_left = static_cast<double>(bytes);
-  // A reaction belongs to the moment of what it reacts to, at which the clock stands still; anything else is new.
+  // A reaction belongs to the moment of its cause, at which the clock stands still; anything else is new.
   const double now = own.is_reacting ? n.header_->now : std::max(n.header_->now, n.real_now_ns());
   e.ends[sending] = {true, false, std::max(now, not_before_ns)};
   if (e.ends[!sending].posted) e.flow.next = std::max(e.ends[0].since, e.ends[1].since);
@@ -223,7 +223,7 @@ double SharedNetwork::Session::now_ns() const {
   return network_->header_->now;
 }
 
-/// Flows progress at their rates up to `time`, then whatever is due changes its phase, then rates follow.
+/// Flows progress at their rates up to `time`, then due messages change their phase, then rates follow.
 void SharedNetwork::handle_events_at(double time) {
   bool rates_change = false;
   for (std::uint32_t i = 0; i < header_->active_count; ++i) {

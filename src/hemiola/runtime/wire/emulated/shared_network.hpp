@@ -1,14 +1,14 @@
-// The state of an emulated network in memory that all ranks share: a fluid simulation that follows the real clock.
-// Whoever looks moves it on; nobody serves it.
+// The state of an emulated network in memory that all ranks share: a fluid simulation that follows the real clock. A
+// rank that looks moves it on; no thread serves it.
 //
-// Its clock never passes an event before the ranks concerned have reacted to it, that is, have posted what the
-// event lets them post. A rank that wakes up late therefore holds the emulated clock back for a moment and does not
-// appear slow in it; as soon as all have reacted, the clock catches up with the real one.
+// Its clock never passes an event before the ranks concerned have reacted to it, that is, have posted the messages that
+// the event allows. A rank that wakes up late therefore holds the emulated clock back for a moment and does not appear
+// slow in it; as soon as all have reacted, the clock catches up with the real one.
 //
-// What a message costs each link beside its bytes occupies the links before them, on all of the path at once, as in
-// fluid simulations.
+// A message's fixed time at each link occupies the links before its bytes, on all of the path at once, as in fluid
+// simulations.
 //
-// What flows of different latencies bring to a link at a time does not queue here, as it does in simulations
+// Bytes of flows with different latencies do not queue at a link here, as it does in simulations
 // (simulate/link_queues.hpp): such a message arrives earlier by at most the difference of these latencies.
 #pragma once
 
@@ -105,7 +105,7 @@ class SharedNetwork {
   FairFilling filling_;             ///< from scratch at every change: others change the flows, too
   std::vector<Flow*> flows_;        ///< and their paths, while rates are set
   std::vector<std::span<const int>> paths_;
-  std::uint32_t slowdown_version_ = 0;  ///< what we have seen of the header's
+  std::uint32_t slowdown_version_ = 0;  ///< the last seen one of the header's
   Rank self_;
 };
 

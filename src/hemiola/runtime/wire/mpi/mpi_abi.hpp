@@ -23,7 +23,7 @@ struct OpenMpiAbi {
   Handle world, byte, errors_return;
 };
 
-/// MPICH since 3.1, and what keeps to its interface: Intel MPI, Cray's, MVAPICH. Handles are numbers.
+/// MPICH since 3.1, and libraries with its interface: Intel MPI, Cray's, MVAPICH. Handles are numbers.
 struct MpichAbi {
   using Handle = int;
   struct Status {

@@ -1,5 +1,5 @@
-// The pieces in which messages travel over MPI, each with a header in front. MPI cannot be made to forget what it has been
-// given, so it is given memory of ours only: a reset takes the user's memory back at once, and frames when MPI lets go.
+// The pieces in which messages travel over MPI, each with a header in front. MPI cannot be made to forget a buffer, so
+// it is given memory of ours only: a reset takes the user's memory back at once, and frames when MPI lets go.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,7 @@ class MpiFramePool {
   std::vector<MpiFrame*> small_, large_;  ///< that are free
 };
 
-/// What MPI holds.
+/// The frames that MPI holds.
 struct MpiFrameInFlight {
   MpiFrame* frame = nullptr;
   MpiTicket ticket{};

@@ -7,7 +7,7 @@
 
 namespace hemiola {
 
-/// By what others reach this rank: its own tag.
+/// Others reach this rank by its own tag.
 Bytes MpiKind::card(const Members&) {
   tag_ = world_->new_tag();
   Bytes card(sizeof tag_);

@@ -52,7 +52,7 @@ std::unique_ptr<MpiLibrary> shim_of(void* library, const std::string& path) {
   return mpich;
 }
 
-/// Open MPI's parts look for what they need of it among what is global; others need not be.
+/// Open MPI's parts look for its symbols among the global ones; other libraries need not be global.
 void* opened(const std::string& name, int more = 0) {
   void* const library = dlopen(name.c_str(), RTLD_NOW | more);
   if (library != nullptr && dlsym(library, "ompi_mpi_comm_world") != nullptr)

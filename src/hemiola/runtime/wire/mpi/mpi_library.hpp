@@ -1,5 +1,5 @@
-// What Hemiola needs of an MPI, whatever its binary interface. No header of any MPI is needed to build this: the library that
-// has started the job is opened at run time, and what is called there is declared by hand.
+// Hemiola's interface to an MPI of any binary interface. No header of any MPI is needed to build this. The library that
+// has started the job is opened at run time, and its functions are declared by hand.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct MpiCallError : Error {
   using Error::Error;
 };
 
-/// Something under way: MPI's request, whatever it looks like there.
+/// An open request of MPI, in any form that it has there.
 enum class MpiTicket : std::uintptr_t {};
 
 /// A message that has been matched, and that nobody else will receive.
@@ -32,7 +32,7 @@ class MpiLibrary {
  public:
   virtual ~MpiLibrary() = default;
 
-  /// The first line of what it says of itself.
+  /// The first line of its description of itself.
   virtual std::string version() const = 0;
   /// The file that it is in.
   virtual std::string path() const = 0;
@@ -57,14 +57,15 @@ class MpiLibrary {
   virtual std::optional<MpiMatch> match(int from, int tag) = 0;
   /// Into memory that has room for it.
   virtual MpiTicket receive(MpiMatch match, std::byte* to) = 0;
-  /// Who has sent a message of that tag which nobody has matched yet.
+  /// The sender of a message of that tag which nobody has matched yet.
   virtual std::optional<int> sender_of(int tag) = 0;
   /// Whether it is over. Not asked again then.
   virtual bool is_over(MpiTicket* ticket) = 0;
 };
 
-/// The one that is in this process already; else the first of `names` (paths, or names that the dynamic linker finds) that can
-/// be opened. Throws ArgumentError that says what was tried, and for a library whose binary interface is not known here.
+/// The one that is in this process already; else the first of `names` (paths, or names that the dynamic linker finds)
+/// that can be opened. Throws an ArgumentError that names the tried paths, and one for a library whose binary interface
+/// is not known here.
 std::unique_ptr<MpiLibrary> open_mpi_library(const std::vector<std::string>& names);
 
 }  // namespace hemiola

@@ -12,14 +12,14 @@
 namespace hemiola {
 namespace {
 
-/// How long whoever waits sleeps at most, where its deadline asks for nothing in between.
+/// A waiting thread sleeps for so long at most, if its deadline asks for nothing in between.
 constexpr int kLongestNap_ms = 100;
 
 }  // namespace
 
 struct MpiLifetime::Stay {
   std::shared_ptr<MpiLibrary> library;
-  std::mutex mutex;  ///< guards what follows
+  std::mutex mutex;  ///< guards the members below
   std::condition_variable changed;
   bool is_initialized = false, shall_finalize = false, is_finalized = false;
   std::exception_ptr error;  ///< of the call that has ended the thread

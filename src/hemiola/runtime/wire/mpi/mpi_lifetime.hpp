@@ -1,5 +1,5 @@
-// MPI between MPI_Init_thread and MPI_Finalize, where Hemiola is the one that calls them. Both wait for other ranks, with
-// neither a deadline nor an ear for interrupts, so a thread of ours is inside and whoever needs them waits beside it.
+// MPI between MPI_Init_thread and MPI_Finalize, where Hemiola is the one that calls them. Both wait for other ranks,
+// with neither a deadline nor an ear for interrupts, so a thread of ours is inside, and callers wait beside it.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ class MpiLifetime {
  public:
   explicit MpiLifetime(std::shared_ptr<MpiLibrary> library);
 
-  /// Throws TimeoutError, what the deadline's check throws, and MpiCallError. What has begun cannot be taken back: it goes on,
-  /// also in a process that ends, and who calls again waits for the same.
+  /// Throws a TimeoutError, the errors of the deadline's check, and an MpiCallError. A begun call cannot be taken back:
+  /// it goes on, also in a process that ends, and the next caller waits for the same.
   void initialize(const Deadline& deadline);
   /// By the thread that has initialized it, as MPI wants it. Throws as `initialize` does.
   void finalize(const Deadline& deadline);

@@ -8,7 +8,7 @@
 namespace hemiola {
 namespace {
 
-/// Epochs wrap, so what counts is the sign of their distance.
+/// Epochs wrap, so the sign of their distance counts.
 std::int32_t epochs_ahead(const MpiFrameHeader& header, std::uint32_t epoch) {
   return static_cast<std::int32_t>(header.epoch - epoch);
 }

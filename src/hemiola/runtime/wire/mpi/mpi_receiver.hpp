@@ -1,5 +1,5 @@
-// Messages from one peer over MPI: frames are taken as they come, a few ahead of what somebody waits for, and landed in their
-// order. Whoever is too far ahead is not taken in, and what MPI does not hold in its own memory waits at the sender.
+// Messages from one peer over MPI: frames are taken as they come, a few ahead of the awaited ones, and landed in their
+// order. Frames too far ahead are not taken in; those that MPI does not hold in its own memory wait at the sender.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class MpiReceiver {
   bool progress(std::uint32_t epoch, OperationTag* own, MpiFramePool* pool);
   /// The next message's tag, where it is of another operation than `own` and not of a later one.
   std::optional<OperationTag> foreign(std::uint32_t epoch, const OperationTag& own);
-  /// Forgets what is posted, which counts as done. Frames that came before are told by their epoch.
+  /// Forgets posted messages, which count as done. Frames that came before are told by their epoch.
   void forget();
   std::vector<MpiFrameInFlight> take_in_flight();
 

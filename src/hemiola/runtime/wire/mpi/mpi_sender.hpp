@@ -22,7 +22,7 @@ class MpiSender {
 
   /// Whether MPI has taken anything, or is through with something. Throws MpiCallError.
   bool progress(std::uint32_t epoch, MpiFramePool* pool);
-  /// Forgets what is posted, which counts as done; what MPI has stays with it.
+  /// Forgets posted messages, which count as done; MPI keeps its own ones.
   void forget();
   std::vector<MpiFrameInFlight> take_in_flight();
 
@@ -42,7 +42,7 @@ class MpiSender {
   MpiLibrary* library_;
   int peer_, tag_;
   Fifo<Outgoing> queue_;
-  std::size_t cut_ = 0;  ///< of the front one, what is in frames
+  std::size_t cut_ = 0;  ///< of the front one, the bytes in frames
   Fifo<MpiFrameInFlight> in_flight_;
   std::uint64_t posted_ = 0, completed_ = 0;
 };

@@ -81,7 +81,7 @@ class MpiShim final : public MpiLibrary {
     int* value = nullptr;
     int is_set = 0;
     check(comm_get_attr_(abi_.world, Abi::tag_limit, &value, &is_set));
-    return is_set != 0 ? *value : 32767;  // what MPI promises at least
+    return is_set != 0 ? *value : 32767;  // the least that MPI promises
   }
   MpiTicket broadcast(std::byte* data, std::size_t bytes, int root) override {
     Handle request{};

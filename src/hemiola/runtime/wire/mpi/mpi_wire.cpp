@@ -11,7 +11,7 @@
 namespace hemiola {
 namespace {
 
-/// Whoever has nothing to do looks every so many calls whether somebody else has sent something.
+/// An idle rank looks for messages of others once in so many calls.
 constexpr unsigned kLooksEvery = 8;
 constexpr int kYields = 20;
 constexpr auto kFirstNap = std::chrono::microseconds(20), kLongestNap = std::chrono::microseconds(500);
@@ -102,7 +102,7 @@ bool MpiWire::go_on_with_listed() {
   return moved;
 }
 
-/// What MPI says of a peer that it cannot reach is kept, and is news once.
+/// MPI's error about a peer that it cannot reach is kept, and is news once.
 bool MpiWire::go_on(Line* line) {
   if (!line->lost.empty()) return false;
   try {
@@ -131,7 +131,7 @@ bool MpiWire::look_for_others() {
       list(static_cast<std::size_t>(line - lines_.begin()));
       found = true;
     } catch (const MpiCallError&) {
-      // Somebody is gone; the calls for that one say who.
+      // A rank is gone; the calls for that one name it.
     }
   return found;
 }

@@ -1,5 +1,5 @@
-// The wire between ranks that an MPI has started: its point-to-point messages, the way to networks that nothing else here
-// speaks (Slingshot). MPI has no descriptor to sleep on, so whoever waits looks again after ever longer naps.
+// The wire between ranks that an MPI has started: its point-to-point messages, the way to networks that nothing else
+// here speaks (Slingshot). MPI has no descriptor to sleep on, so a waiting rank looks again after ever longer naps.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace hemiola {
 
-/// How to come to a peer, and by what it comes here.
+/// The tags of the ways to a peer and back.
 struct MpiPeer {
   int mpi_rank = 0;
   int send_tag = 0, receive_tag = 0;

@@ -79,7 +79,7 @@ std::unique_lock<std::mutex> MpiWorld::meet_alone(const Deadline& deadline) {
   return lock;
 }
 
-/// What a call that gave up has begun is gone on with: MPI takes nothing back.
+/// The work of a call that gave up goes on: MPI takes nothing back.
 void MpiWorld::enter_now(const Deadline& deadline) {
   if (is_ours_ || !library_->is_initialized()) {
     is_ours_ = true;
@@ -176,7 +176,7 @@ void MpiWorld::look_after_frames() {
       std::erase_if(each.frames, [&](MpiFrameInFlight& sent) { return library_->is_over(&sent.ticket); });
     std::erase_if(unfinished_, [](const Unfinished& each) { return each.frames.empty(); });
   } catch (const MpiCallError&) {
-    // Of a process that is gone: whoever waits for it learns the same, and says so.
+    // For a process that is gone: a rank that waits for it learns the same, and says so.
   }
 }
 

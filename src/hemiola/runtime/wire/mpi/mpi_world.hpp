@@ -1,5 +1,5 @@
-// The MPI that has started this process's job: one a process, opened when it is first asked for, with a communicator of its
-// own. Whoever initializes MPI also finalizes it: the program, or Hemiola where it comes first.
+// The MPI that has started this process's job: one a process, opened when it is first asked for, with a communicator of
+// its own. The one that initializes MPI also finalizes it: the program, or Hemiola if it comes first.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@
 
 namespace hemiola {
 
-/// What the launcher says of this process, and where its MPI may be found.
+/// The launcher's words about this process, and the paths of its MPI.
 struct MpiPlace {
   Rank rank{0};
   int rank_count = 1;
@@ -36,8 +36,9 @@ class MpiWorld {
   /// Of this process. The first call opens the library, which needs nobody else. Throws ArgumentError, also where nothing has
   /// been announced.
   static std::shared_ptr<MpiWorld> of_process();
-  /// Ends what `of_process` has begun: finalizes MPI if this process has initialized it through here and has entered, all is
-  /// well, and no failure has been noted; or if it is the whole job. Throws TimeoutError; called again, it goes on waiting.
+  /// Ends the work of `of_process`: finalizes MPI if this process has initialized it through here and has entered, all
+  /// is well, and no failure has been noted; or if it is the whole job. Throws TimeoutError; called again, it goes on
+  /// waiting.
   static void leave(bool all_is_well, const Deadline& deadline);
 
   ~MpiWorld();
@@ -60,7 +61,7 @@ class MpiWorld {
   void check_tag(int tag) const;
   /// Looks after frames until MPI has let go of them.
   void finish(std::shared_ptr<MpiFramePool> pool, std::vector<MpiFrameInFlight> frames);
-  /// From now on MPI is called now and then, as what it has been given moves only while somebody calls it.
+  /// From now on MPI is called now and then, as its messages move only during calls.
   void keep_moving();
   /// Somebody may be missing, for whom MPI_Finalize would wait without an end.
   void note_failure() { has_failed_.store(true, std::memory_order_relaxed); }
@@ -79,11 +80,11 @@ class MpiWorld {
   void stop();
 
   struct Unfinished {
-    std::shared_ptr<MpiFramePool> pool;  ///< whose they are
+    std::shared_ptr<MpiFramePool> pool;  ///< their owner
     std::vector<MpiFrameInFlight> frames;
   };
 
-  /// What MPI reads and writes until a broadcast is over.
+  /// The memory that MPI reads and writes until a broadcast is over.
   struct Broadcast {
     std::uint64_t size = 0;
     Bytes bytes;
@@ -94,14 +95,14 @@ class MpiWorld {
   HomeProcess home_;
   std::shared_ptr<MpiLibrary> library_;
   MpiLifetime lifetime_;
-  std::mutex meeting_;    ///< guards what follows, down to has_entered_
+  std::mutex meeting_;    ///< guards the members below, down to has_entered_
   bool is_ours_ = false;  ///< to finalize
   std::optional<MpiTicket> duplicating_;
   std::unique_ptr<Broadcast> broadcast_;  ///< under way
   std::atomic<bool> has_entered_ = false;
   int next_tag_ = 1;  ///< 0 is nobody's
 
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the members below
   std::condition_variable changed_;
   std::vector<Unfinished> unfinished_;
   bool is_over_ = false;

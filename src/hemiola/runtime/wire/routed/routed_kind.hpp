@@ -12,8 +12,8 @@ namespace hemiola {
 
 class RoutedKind final : public WireKind {
  public:
-  /// Best first, at most four. Whom a kind reaches must reach each other by it, too. A kind that is to be used and cannot be
-  /// raises; another is not tried in its place.
+  /// Best first, at most four. The ranks that a kind reaches must reach each other by it, too. A kind that is to be
+  /// used and cannot be raises; another is not tried in its place.
   explicit RoutedKind(std::vector<std::shared_ptr<WireKind>> kinds);
 
   std::string name() const override;

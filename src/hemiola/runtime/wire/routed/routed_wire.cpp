@@ -26,7 +26,7 @@ constexpr int kAskedEvery = 8;
 /// A wire without a descriptor is looked at again after so long.
 constexpr int kShortNap_us = 100;
 
-/// The same on every rank, whichever of the wires it has: both ends of a pair cut messages alike. Whoever waits sleeps at
+/// The same on every rank, with any of the wires: both ends of a pair cut messages alike. A waiting rank sleeps at
 /// once: on a busy machine a core that is given away for a moment comes back after milliseconds, and news wakes sooner.
 WireTraits traits_of(const std::vector<RoutedWire::Inner>& inner, const std::vector<int>& route) {
   WireTraits traits{.messages = {.slice_bytes = 128 << 10, .join_bytes = 128 << 10},
@@ -105,7 +105,7 @@ bool RoutedWire::done(Request request) const {
   return inner_[bits >> kWireShift].wire->done(Request{bits & kInnerRequest});
 }
 
-/// Whoever has sent what no rank sends is named by its number here.
+/// The error names the sender of impossible bytes by its number here.
 template <typename Call>
 bool RoutedWire::named(const Inner& each, const Call& call) try {
   return lending_tag(*each.wire, call);

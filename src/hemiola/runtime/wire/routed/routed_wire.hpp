@@ -1,4 +1,4 @@
-// Several wires as one: each pair of ranks has one of them. Whoever waits, waits for all at once.
+// Several wires as one: each pair of ranks has one of them. A waiting rank waits for all at once.
 #pragma once
 
 #include <poll.h>
@@ -15,8 +15,9 @@ class RoutedWire final : public Wire {
  public:
   struct Inner {
     std::unique_ptr<Wire> wire;
-    std::vector<Rank> ranks;  ///< whom it joins, by their numbers here; the index is their number there
-    int port = 0;             ///< by which it leaves this rank
+    std::vector<Rank>
+        ranks;     ///< the ranks that it joins, by their numbers here; the index is their number there
+    int port = 0;  ///< by which it leaves this rank
   };
 
   /// `route` says, by rank, which of the inner wires leads there, or -1 for this rank itself. Both ends of a pair say the
@@ -37,7 +38,7 @@ class RoutedWire final : public Wire {
   const WireTraits& traits() const override { return traits_; }
 
  private:
-  /// Passes on what an inner wire tells, by the ranks' numbers here.
+  /// Passes on an inner wire's news, by the ranks' numbers here.
   class Relay;
   struct Way {
     int wire = -1;

@@ -1,4 +1,4 @@
-// What goes before every message on a TCP connection: how long it is, and of which operation.
+// The header of every message on a TCP connection: its length and its operation.
 #pragma once
 
 #include <bit>

@@ -83,7 +83,7 @@ void MessageReceiver::take_ahead(std::size_t bytes, BounceBuffer* bounce) {
   ahead_begin_ += bytes;
 }
 
-/// Reads the rest of the message that has begun, and then what follows it.
+/// Reads the rest of the message that has begun, and then the next one.
 bool MessageReceiver::read(StreamSocket* socket, BounceBuffer* bounce) {
   make_room_ahead();
   iovec parts[2] = {};
@@ -109,7 +109,7 @@ bool MessageReceiver::read(StreamSocket* socket, BounceBuffer* bounce) {
   return true;
 }
 
-/// What is there is less than a header, or nothing.
+/// The present bytes are less than a header, or none.
 void MessageReceiver::make_room_ahead() {
   ahead_.resize(kAheadBytes);
   if (ahead_begin_ == 0) return;
@@ -124,8 +124,8 @@ std::byte* MessageReceiver::place_in(BounceBuffer* bounce) {
   return bounce->data() + carried_;
 }
 
-/// Combines whole lines of what is carried and the `bytes` that have come behind it, and carries the rest, unless it is the
-/// last.
+/// Combines whole lines of the carried bytes and the `bytes` that have come behind it, and carries the rest, unless it
+/// is the last.
 void MessageReceiver::combine(std::size_t bytes, BounceBuffer* bounce) {
   const Landing& landing = queue_.front().landing;
   const std::size_t all = carried_ + bytes;

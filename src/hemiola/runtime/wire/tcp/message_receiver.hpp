@@ -1,6 +1,6 @@
-// Messages from one peer over one connection at a time: headers are read a little ahead, with as much data as comes along,
-// and looked at even where nobody waits for the message; the rest of a long one is read to where it lands. What is to be
-// combined passes through a buffer that stays in the cache, a piece at a time.
+// Messages from one peer over one connection at a time: headers are read a little ahead, with as much data as comes
+// along, and looked at even where nobody waits for the message; the rest of a long one is read to where it lands. Data
+// to be combined pass through a buffer that stays in the cache, a piece at a time.
 #pragma once
 
 #include <array>
@@ -47,12 +47,12 @@ class MessageReceiver {
   /// Whether the first message that began to land in the latest progress followed the one before it without a pause.
   bool follows() const { return first_begun_ && first_begun_->follows(); }
 
-  /// Reads at most once, and lands what there is; whether anything has come or landed. `own` gets the hints of messages
-  /// that land. Throws BadMessageError.
+  /// Reads at most once, and lands the present bytes; returns whether any have come or landed. `own` gets the hints of
+  /// messages that land. Throws BadMessageError.
   bool progress(StreamSocket* socket, OperationTag* own, BounceBuffer* bounce);
-  /// Whether what comes next is no header of a message. A message that does not fit has a sound one.
+  /// Whether the next bytes are no header of a message. A message that does not fit has a sound one.
   bool is_garbled() const { return has_header() && !next_header().is_sound(); }
-  /// Throws BadMessageError where what comes next is garbled.
+  /// Throws BadMessageError if the next bytes are garbled.
   void check_header() const;
   /// The next message's tag, where it is foreign (see foreign_tag).
   std::optional<OperationTag> foreign(const OperationTag& own) const;

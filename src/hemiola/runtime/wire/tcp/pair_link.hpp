@@ -1,4 +1,4 @@
-// How two ranks come to one connection, whoever of them needs it first, and again after every reset.
+// The way of two ranks to one connection, at the first need of either, and again after every reset.
 //
 // Either connects when it has something to send. Where both do at the same time, the connection that the lower rank has
 // begun is used; the higher one uses one that it has begun itself only once the lower one has said so. On every connection
@@ -37,12 +37,12 @@ class PairLink {
 
   /// Somebody who has proved to be the other; epoch unknown.
   void arrive(Descriptor socket);
-  /// Goes on with what is under way, and connects where something is `wanted` and nothing else is to be had.
+  /// Goes on with the open connection, and connects if one is `wanted` and there is none.
   void progress(bool wanted);
   /// Whether something is under way that may go on without news from the kernel.
   bool is_connecting() const { return attempt_ || unanswered_ || retries_ > 0; }
   void reset(std::uint64_t epoch);
-  /// Closes the connection, over which the other has sent what no rank sends.
+  /// Closes the connection, over which the other has sent impossible bytes.
   void hang_up();
   /// As StreamSocket::bound_queue, for every connection from now on.
   void bound_queue(double bytes_per_ns);

@@ -1,4 +1,4 @@
-// What a wire sleeps on: all its sockets at once, each of which tells only what is new (edge-triggered).
+// A wire sleeps on this: on all its sockets at once, each of which reports only news (edge-triggered).
 #pragma once
 
 #include <sys/epoll.h>
@@ -24,7 +24,7 @@ class Poller {
 
   int descriptor() const { return epoll_.get(); }
   void watch(int descriptor, std::uint32_t key);
-  /// Tells as long as there is something to read, not only what is new.
+  /// Tells as long as there is something to read, not only news.
   void watch_steadily(int descriptor, std::uint32_t key);
   /// Before a descriptor is closed: a forked child may have kept it open.
   void forget(int descriptor);

@@ -13,15 +13,15 @@
 namespace hemiola {
 namespace {
 
-/// So long what the kernel holds of one connection keeps the port busy, beyond a round trip. A process that the scheduler
-/// keeps from its core for a slice or less loses nothing by it.
+/// The kernel's bytes of one connection keep the port busy for so long, beyond a round trip. A process that the
+/// scheduler keeps from its core for a slice or less loses nothing by it.
 constexpr double kQueued_ns = 0.7e6;
 /// A message's header and some small ones; below, system calls cost more than order brings.
 constexpr double kLeastQueued_bytes = 8 << 10;
 /// Most that every system lets a process ask for (net.core.wmem_max as kernels come).
 constexpr double kMostQueued_bytes = 208 << 10;
 
-/// So little is sooner copied here than the kernel has read a list of where it lies.
+/// So little is sooner copied here than the kernel has read a list of its places.
 constexpr std::size_t kGathered_bytes = 256;
 
 /// The shortest that the kernel has seen on a connection; 0 where it has seen none.
@@ -75,7 +75,7 @@ std::size_t StreamSocket::read(iovec* parts, int count) {
   return 0;
 }
 
-/// A connection that has broken is found so by reading, behind what had come before.
+/// A connection that has broken is found so by reading, behind the earlier bytes.
 std::size_t StreamSocket::write(iovec* parts, int count) {
   const std::span<const iovec> all(parts, static_cast<std::size_t>(count));
   const std::size_t wanted = total(all);

@@ -1,5 +1,5 @@
-// A connected socket, and what is known of it since the kernel last told news of it (edge-triggered): it is asked again
-// only where there may be something.
+// A connected socket, and its state since the kernel's latest news of it (edge-triggered): it is asked again only where
+// there may be something.
 #pragma once
 
 #include <sys/uio.h>
@@ -21,7 +21,7 @@ class StreamSocket {
   int get() const { return descriptor_.get(); }
   Descriptor take() { return std::move(descriptor_); }
 
-  /// What the kernel says: a set of EPOLLIN and the like.
+  /// The kernel's events: a set of EPOLLIN and the like.
   void note(std::uint32_t events);
   bool readable() const { return readable_; }
   /// The next read asks the kernel, whether it has told news or not; false where there is nobody to ask.
@@ -30,8 +30,9 @@ class StreamSocket {
   /// Nothing will come any more, and everything that came has been read.
   bool ended() const { return ended_; }
 
-  /// Lets the kernel hold what a port of that speed sends in about a millisecond and a round trip, not the megabytes to
-  /// which it would let the queue grow. A port so fast that this is more than any process may ask for has what it had.
+  /// Lets the kernel hold the bytes that a port of that speed sends in about a millisecond and a round trip, not the
+  /// megabytes to which it would let the queue grow. A port so fast that this is more than any process may ask for
+  /// keeps its present buffer.
   void bound_queue(double bytes_per_ns);
 
   /// Once, as much as can be at this moment; how many bytes.
@@ -42,7 +43,7 @@ class StreamSocket {
   Descriptor descriptor_;
   bool readable_ = true;
   bool writable_ = true;
-  /// The end may stand behind what can be read, and would not be told again: read until there is nothing.
+  /// The end may stand behind readable bytes, and would not be told again: read until there is nothing.
   bool to_the_last_ = true;
   bool ended_ = false;
 };

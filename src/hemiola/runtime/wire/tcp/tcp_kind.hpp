@@ -1,4 +1,4 @@
-// Joins ranks by TCP, wherever one can connect to the other.
+// Joins ranks by TCP, if one can connect to the other.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,7 @@
 namespace hemiola {
 namespace {
 
-/// Key of what tells that somebody has come, beside those of the lines.
+/// The key of a new connection's event, beside those of the lines.
 constexpr std::uint32_t kDoorKey = 0xffff'ffff;
 /// Most that is slept while a connection is being made, of which the kernel does not tell everything.
 constexpr int kConnectingSleep_us = 5000;
@@ -33,7 +33,7 @@ TcpWire::TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPee
       traits_{.messages = {.slice_bytes = 256 << 10, .join_bytes = 256 << 10},
               .carries_signatures = true,
               .carries_hints = true,
-              .has_remains = false,  // what is done is the kernel's
+              .has_remains = false,  // finished bytes are the kernel's
               .waiting = {.polls = kPolls, .spins = 0, .yields = 0, .sleep_us = 5000}} {
   for (Rank peer : indices<Rank>(static_cast<int>(peers.size()))) {
     const TcpPeer& to = peers[static_cast<std::size_t>(peer)];
@@ -81,7 +81,7 @@ Request TcpWire::receive(Rank src, const Landing& landing, std::size_t capacity)
   return Numbered::incoming(src, ++peers_[static_cast<std::size_t>(src)].received);
 }
 
-/// A message is done when those before it are, whichever lines these have taken: of each, as many as it has been given.
+/// A message is done when those before it are, on all their lines: of each, as many as it has been given.
 bool TcpWire::done(Request request) const {
   const Numbered numbered(request);
   const std::uint64_t number = numbered.number();
@@ -185,7 +185,7 @@ bool TcpWire::look(int timeout_us) {
   return !news.empty();
 }
 
-/// Whoever is of no use here is hung up on.
+/// A connection that is of no use here is ended.
 void TcpWire::admit() {
   for (ProvedConnection& arrival : door_->take()) {
     const auto peer = std::ranges::find(peers_, arrival.rank, &Peer::world_rank);
@@ -204,7 +204,7 @@ bool TcpWire::arm(int* timeout_us) {
   const bool was_idle = listed_.empty();
   if (go_on_with_listed()) return true;
   if (was_idle && look(0) && go_on_with_listed())
-    return true;  // what came since would wake us at once, again and again
+    return true;  // later events would wake us at once, again and again
   if (listener_ != nullptr) listener_->waits();
   return false;
 }
@@ -231,7 +231,7 @@ std::optional<ForeignMessage> TcpWire::mismatch() const {
 std::vector<LostRank> TcpWire::lost() const {
   std::vector<LostRank> lost;
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    if (!lines_[i]->has_posts()) continue;  // whoever is through with everything may go
+    if (!lines_[i]->has_posts()) continue;  // a rank that has finished everything may go
     const PairLink& link = lines_[i]->link;
     const Rank gone = link.lacks_room() ? self_ : Rank{i / sockets_per_pair_};
     const std::string reason = link.lost();
@@ -240,7 +240,7 @@ std::vector<LostRank> TcpWire::lost() const {
   return lost;
 }
 
-/// Both ends begin with the first line again; numbers go on, so that what was posted before counts as done.
+/// Both ends begin with the first line again; numbers go on, so that earlier messages count as done.
 void TcpWire::reset(std::uint64_t epoch) {
   admit();
   for (Peer& peer : peers_) {

@@ -1,6 +1,6 @@
-// The wire between ranks that a network of the Internet Protocol joins. Messages go over a connection to each peer, opened
-// when something is first sent between the two, or over several in turn. Whoever waits sleeps. Every message bears its
-// operation's tag.
+// The wire between ranks that a network of the Internet Protocol joins. Messages go over a connection to each peer,
+// opened when something is first sent between the two, or over several in turn. A waiting rank sleeps. Every message
+// bears its operation's tag.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ class TcpWire final : public Wire, private Wakeable {
   const WireTraits& traits() const override { return traits_; }
 
  private:
-  /// One connection to one peer, and what is to go over it.
+  /// One connection to one peer, and its messages.
   struct Line {
     Line(Rank peer, PairLink::Route route, Poller* poller, std::uint32_t key)
         : out(), in(peer), link(std::move(route), poller, key), key(key) {}

@@ -20,7 +20,7 @@ bool can_use_card(const std::vector<std::string>& packaged) try {
   if (error || cards == std::filesystem::directory_iterator()) return false;
   return std::ranges::any_of(UcxContext::open(UcxLibrary::open(packaged), "")->transports(), is_rdma);
 } catch (const ArgumentError&) {
-  return false;  // nobody has asked for UCX; hemiola doctor says what is wrong with it
+  return false;  // nobody has asked for UCX; hemiola doctor names its fault
 }
 
 }  // namespace

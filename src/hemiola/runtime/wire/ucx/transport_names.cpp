@@ -81,7 +81,7 @@ std::string without_cma(const std::string& all) {
   return left;
 }
 
-/// UCX's names: rc_verbs, rc_mlx5, dc_mlx5, ud_verbs, ud_mlx5, srd (and what versions between call rc, dc and ud).
+/// UCX's names: rc_verbs, rc_mlx5, dc_mlx5, ud_verbs, ud_mlx5, srd (rc, dc and ud in versions between).
 bool is_rdma(const std::string& transport) {
   const std::string name = transport.substr(0, transport.find('/'));
   return std::ranges::any_of(

@@ -1,6 +1,6 @@
-// What this wire uses of the binary interface of UCX's UCP, declared by hand so that building needs no headers of UCX: the
-// same in its versions 1.13 and 1.22. Types whose ends differ between versions end here where 1.13's do: UCX reads and writes
-// only the fields that their masks name. docs/decisions/0014 says how that was checked.
+// The part of UCP's binary interface that this wire uses, declared by hand so that building needs no headers of UCX:
+// the same in its versions 1.13 and 1.22. Types whose ends differ between versions end here where 1.13's do: UCX reads
+// and writes only the fields that their masks name. docs/decisions/0014 says how that was checked.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ enum class Status : std::int8_t {
   last = -100,  ///< errors are -1 to -100
 };
 
-/// What a function returns that may go on by itself: null where it is done, a small negative number for an error, else a
-/// request, to be freed.
+/// The result of a function that may go on by itself: null where it is done, a small negative number for an error, else
+/// a request, to be freed.
 using StatusPointer = void*;
 inline bool is_error(StatusPointer pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer) >= static_cast<std::uintptr_t>(std::intptr_t{-100});
@@ -30,7 +30,7 @@ inline bool is_error(StatusPointer pointer) {
 inline bool is_over(StatusPointer pointer) {
   return pointer == nullptr || is_error(pointer);
 }
-/// Of what is over.
+/// The status of a finished request.
 inline Status status_of(StatusPointer over) {
   return static_cast<Status>(reinterpret_cast<std::intptr_t>(over));
 }
@@ -64,7 +64,7 @@ struct ActiveMessageParams {
   Endpoint* reply_endpoint;
   enum : std::uint64_t {
     kMayBeKept = 1 << 16,   ///< the data, beyond the callback, if that returns in_progress
-    kRendezvous = 1 << 17,  ///< the data is still with the sender: what is given stands for it
+    kRendezvous = 1 << 17,  ///< the data is still with the sender; a descriptor stands for it
   };
 };
 static_assert(sizeof(ActiveMessageParams) == 16);
@@ -95,7 +95,7 @@ struct EndpointParams {
 };
 static_assert(sizeof(EndpointParams) == 104 && offsetof(EndpointParams, error_callback) == 24);
 
-/// `length` is told of what has been received, only.
+/// `length` is given for receives only.
 using SendCallback = void (*)(void* request, Status status, void* user_data);
 using ReceiveCallback = void (*)(void* request, Status status, std::size_t length, void* user_data);
 

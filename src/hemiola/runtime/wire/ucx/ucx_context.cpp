@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kApiMajor = 1, kApiMinor = 13;
 
-/// What UCX has begun in the parent needs threads that a forked child does not have.
+/// UCX's state from the parent needs threads that a forked child does not have.
 void check_process() {
   static const HomeProcess home;
   if (!home.is_here())

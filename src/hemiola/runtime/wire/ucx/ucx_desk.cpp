@@ -41,7 +41,7 @@ void UcxDesk::progress() {
   if (has_questions_) answer();
 }
 
-/// Who is ahead of this rank is answered when it comes there.
+/// A rank that is ahead is answered when this rank comes there.
 void UcxDesk::answer() {
   has_questions_ = false;
   for (Client& client : clients_) {
@@ -82,7 +82,7 @@ void UcxDesk::has_been_sent(void* request, ucp::Status, void* user_data) {
   note->desk->notes_.give_back(note);
 }
 
-/// Whoever does not know the key is no rank of this group.
+/// A sender without the key is no rank of this group.
 ucp::Status UcxDesk::has_arrived(void* argument, const void* header_bytes, std::size_t header_size,
                                  void* data, std::size_t bytes, const ucp::ActiveMessageParams* params) {
   auto* const desk = static_cast<UcxDesk*>(argument);

@@ -1,6 +1,7 @@
-// Where peers are in later epochs. A reset retires a rank's worker with everything that is under way, so each epoch after the first
-// has another worker, at another address. Whoever has something for a peer asks its desk, whose worker stays, and is answered once
-// the peer has come to the same epoch. So no message goes to a rank that would still drop it.
+// The addresses of peers in later epochs. A reset retires a rank's worker with everything that is under way, so each
+// epoch after the first has another worker, at another address. A rank with a message for a peer asks the peer's desk,
+// whose worker stays, and is answered once the peer has come to the same epoch. So no message goes to a rank that would
+// still drop it.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class UcxDesk {
   int descriptor() const { return worker_->descriptor(); }
 
  private:
-  /// What desks say to each other, with the address of its sender after it where it answers.
+  /// The words of desks to each other, with the address of its sender after it where it answers.
   struct Header {
     std::uint64_t key = 0;
     std::uint64_t epoch = 0;

@@ -1,4 +1,4 @@
-// What goes before every message by UCX: from whom, which of theirs, and of which operation.
+// The header of every message by UCX: its sender, its number, and its operation.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little, "headers travel as the
 constexpr unsigned kUcxMessageId = 7;
 
 struct UcxHeader {
-  std::uint64_t key = 0;     ///< the receiver's, from its card: whoever does not know it is not of this group
+  std::uint64_t key = 0;     ///< the receiver's, from its card; a sender without it is not of this group
   std::uint32_t sender = 0;  ///< by its number in the group
   std::uint32_t operation = 0;
   std::uint64_t epoch = 0;   ///< of the wire
@@ -30,10 +30,10 @@ struct UcxHeader {
   bool is_sound() const { return flags <= 1 && unused[0] == 0 && unused[1] == 0; }
 };
 static_assert(sizeof(UcxHeader) == 48);
-/// What of a header proves who has sent it. Less is a greeting, or a stranger's.
+/// The part of a header that proves its sender. Less is a greeting, or a stranger's.
 constexpr std::size_t kUcxProofBytes = offsetof(UcxHeader, sender) + sizeof(UcxHeader::sender);
 
-/// What is the same in all messages of a wire at a time.
+/// The part that is the same in all messages of a wire at a time.
 struct UcxMoment {
   Rank self{0};
   std::uint64_t epoch = 0;

@@ -1,4 +1,4 @@
-// Joins ranks by UCX, wherever it finds a way.
+// Joins ranks by UCX, if it finds a way.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace hemiola {
 
 struct UcxOptions {
   std::vector<std::string> packaged;  ///< paths of libucp.so.0 in packages of PyPI
-  std::string transports = {};        ///< as for UCX_TLS; empty: what that says
-  std::vector<Rank> among = {};       ///< whom it joins, by their numbers in the session; empty: all
+  std::string transports = {};        ///< as for UCX_TLS; empty: its value
+  std::vector<Rank> among = {};  ///< the ranks that it joins, by their numbers in the session; empty: all
 };
 
 class UcxKind final : public WireKind {

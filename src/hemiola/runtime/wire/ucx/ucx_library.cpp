@@ -24,7 +24,7 @@ constexpr const char* kHowToInstall =
     "newer "
     "is needed";
 
-/// How UCX hands out what it would print (ucs/debug/log_def.h); levels from 0, fatal, 1, error, 2, warning.
+/// The form in which UCX hands out its messages (ucs/debug/log_def.h); levels from 0, fatal, 1, error, 2, warning.
 using LogHandler = int (*)(const char* file, unsigned line, const char* function, int level,
                            const void* component, const char* format, std::va_list arguments);
 enum : int { kStop = 0, kContinue = 1 };
@@ -40,7 +40,7 @@ Complaint& complaint_of_ucx() {
   return *complaint;
 }
 
-/// UCX prints to the standard output, where results belong. What it complains of goes into our errors instead.
+/// UCX prints to the standard output, where results belong. Its complaints go into our errors instead.
 int keep_complaint(const char*, unsigned, const char*, int level, const void*, const char* format,
                    std::va_list arguments) {
   if (level == kFatal || level > kWarning) return kContinue;
@@ -130,7 +130,7 @@ void UcxLibrary::check_version() {
                       kHowToInstall);
 }
 
-/// Whatever has been loaded counts, by whatever way; only where there is nothing is something loaded.
+/// A library that is loaded already counts. One is loaded only if there is none.
 UcxLibrary UcxLibrary::find(const std::vector<std::string>& packaged) {
   LoadedUcx loaded;
   ::dl_iterate_phdr(note_loaded, &loaded);
@@ -162,8 +162,7 @@ UcxLibrary UcxLibrary::find(const std::vector<std::string>& packaged) {
 
 const UcxLibrary& UcxLibrary::open(const std::vector<std::string>& packaged) {
   static std::mutex mutex;
-  static const UcxLibrary* found =
-      nullptr;  // never closed: UCX has threads and hooks that outlive whoever uses it
+  static const UcxLibrary* found = nullptr;  // never closed: UCX has threads and hooks that outlive its users
   const std::lock_guard lock(mutex);
   if (found == nullptr) found = new UcxLibrary(find(packaged));
   return *found;

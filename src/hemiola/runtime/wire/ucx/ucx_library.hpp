@@ -1,5 +1,6 @@
-// UCX, found and opened at run time: what the process has loaded already, else the system's, else that of a package of PyPI.
-// There is never a second one in a process: the libraries of one would find those of the other, by the same names.
+// UCX, found and opened at run time: the one that the process has loaded already, else the system's, else that of a
+// package of PyPI. There is never a second one in a process: the libraries of one would find those of the other, by the
+// same names.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@ namespace hemiola {
 
 class UcxLibrary {
  public:
-  /// The first call looks, once for the process; `packaged` are the paths of PyPI's libucp.so.0, if there are any. Throws
-  /// ArgumentError that says what was looked for, what was found, and how to install it.
+  /// The first call looks, once for the process; `packaged` are the paths of PyPI's libucp.so.0, if there are any.
+  /// Throws an ArgumentError that names the paths, the findings, and the way to install it.
   static const UcxLibrary& open(const std::vector<std::string>& packaged);
 
   const std::string& path() const { return path_; }
@@ -27,8 +28,8 @@ class UcxLibrary {
 
   /// In UCX's words.
   std::string text_of(ucp::Status status) const;
-  /// What UCX has complained of last, with a space and parentheses; empty where it has not, or where others have loaded it
-  /// and get to see its complaints.
+  /// UCX's latest complaint, with a space and parentheses; empty where it has not, or where others have loaded it and
+  /// get to see its complaints.
   static std::string complaint();
 
  private:

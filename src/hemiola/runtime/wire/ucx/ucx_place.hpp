@@ -12,12 +12,12 @@ namespace hemiola {
 
 /// How to come to a peer.
 struct UcxPeer {
-  std::uint64_t key = 0;  ///< what its messages must bear
+  std::uint64_t key = 0;  ///< the key that its messages must carry
   Bytes desk;             ///< address of the worker of its desk
   Bytes worker;           ///< of that for messages, in the first epoch
 };
 
-/// A rank's own, opened before it knows its peers, who must be told where they are.
+/// A rank's own, opened before it knows its peers, which must be told the addresses.
 struct UcxPlace {
   explicit UcxPlace(std::shared_ptr<const UcxContext> opened)
       : context(std::move(opened)),

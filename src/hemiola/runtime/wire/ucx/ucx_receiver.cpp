@@ -147,7 +147,7 @@ void UcxReceiver::has_been_fetched(void* request, ucp::Status status, std::size_
     receiver->note_end(incoming, status);
 }
 
-/// What has been fetched.
+/// The fetched bytes.
 void UcxReceiver::complete(Incoming* incoming) {
   if (incoming->is_staged)
     place(incoming, incoming->staging.data());

@@ -1,5 +1,5 @@
-// Messages from one peer, in their order. What UCX brings lands at once where this rank waits for it; what is too early stays
-// with UCX, or, if it is long, with its sender.
+// Messages from one peer, in their order. A message that this rank waits for lands at once. An early one stays with
+// UCX, or, if it is long, with its sender.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace hemiola {
 struct UcxArrival {
   UcxHeader header = {};
   std::size_t bytes = 0;
-  void* data = nullptr;       ///< the bytes, or what stands for them
+  void* data = nullptr;       ///< the bytes, or a descriptor of them
   bool is_fetched = false;    ///< the bytes are still with the sender
   bool is_kept = false;       ///< `data` stays until it is released
   std::byte* copy = nullptr;  ///< of bytes that do not stay
@@ -41,16 +41,16 @@ class UcxReceiver {
   /// Why one of them could not be received; ok where all could.
   ucp::Status failure() const { return failure_; }
 
-  /// Called back by UCX, with what is of this epoch. Returns whether `data` is kept, to be released here.
+  /// Called back by UCX, with messages of this epoch. Returns whether `data` is kept, to be released here.
   bool arrive(UcxArrival arrival, bool may_be_kept);
   bool has_arrivals() const { return !arrivals_.empty(); }
-  /// Lands what has arrived and may. `lands_in_place`: what is fetched may go to where it belongs, since that can be taken
-  /// back. Throws BadMessageError.
+  /// Lands the arrived messages that may. `lands_in_place`: fetched bytes may go to their place, since that can be
+  /// taken back. Throws BadMessageError.
   void land(ucp::Worker* worker, bool lands_in_place);
   /// The next message's tag, where it is foreign (see foreign_tag).
   std::optional<OperationTag> foreign();
 
-  /// All that is posted counts as done, and what has arrived is dropped; once its worker has retired.
+  /// All posted messages count as done, and arrived ones are dropped; once its worker has retired.
   void forget();
 
  private:

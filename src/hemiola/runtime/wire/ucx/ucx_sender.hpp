@@ -21,7 +21,7 @@ class UcxSender {
 
   /// Returns how many have been posted so far, by which `done` knows this one.
   std::uint64_t post(const std::byte* data, std::size_t bytes);
-  /// What has been posted and waits for `begin`.
+  /// Posted messages that wait for `begin`.
   bool has_waiting() const { return begun_ < queue_.size(); }
   void begin(const UcxEndpoint& endpoint);
   bool done(std::uint64_t number) const { return number <= completed_; }

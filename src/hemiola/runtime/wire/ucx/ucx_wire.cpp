@@ -22,7 +22,7 @@ using Numbered = PeerRequest<47>;
 
 /// A way that breaks may mean that the other has reset its wire, which it tells by other ways, and soon.
 constexpr std::int64_t kGrace_ns = 2'000'000'000;
-/// So long UCX may take to send what it still has, before the wire does without.
+/// UCX may take so long to send its last messages, before the wire does without.
 constexpr double kFlushLimit_s = 1;
 /// So long endpoints may take to close.
 constexpr double kCloseLimit_s = 1;
@@ -45,8 +45,8 @@ UcxWire::UcxWire(UcxPlace place, Rank self, std::vector<UcxPeer> peers)
   take(std::move(place.worker));
 }
 
-/// What has been sent is still under way where nothing else has gone wrong. The end of a worker calls back whatever it still
-/// has, so it comes only when it has nothing: a greeting to somebody who has gone would be such a thing.
+/// Sent messages are still under way unless a failure has ended them. The end of a worker calls back its open requests,
+/// so it comes only when it has nothing: a greeting to somebody who has gone would be such a thing.
 UcxWire::~UcxWire() {
   const bool is_orderly = std::ranges::all_of(
       lines_, [](const auto& line) { return line->is_idle() && line->broken == ucp::Status::ok; });
@@ -74,7 +74,7 @@ void UcxWire::take(std::unique_ptr<UcxWorker> worker) {
   watch(worker_->descriptor());
 }
 
-/// Only now, since whoever gives up resets and does not go on.
+/// Only now, since a rank that gives up resets and does not go on.
 void UcxWire::come_to_epoch() try {
   take(std::make_unique<UcxWorker>(context_));
   desk_.announce(worker_->address());
@@ -122,7 +122,7 @@ bool UcxWire::done(Request request) const {
   return numbered.is_incoming() ? line.in.done(numbered.number()) : line.out.done(numbered.number());
 }
 
-/// Whoever does not know the key is no rank of this group, or of a group that is gone.
+/// A sender without the key is no rank of this group, or of a group that is gone.
 ucp::Status UcxWire::has_arrived(void* argument, const void* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, const ucp::ActiveMessageParams* params) {
   auto* const wire = static_cast<UcxWire*>(argument);
@@ -161,7 +161,7 @@ bool UcxWire::progress() {
   return std::exchange(moment_.has_moved, false);
 }
 
-/// Whoever has sent something is told when its own way here breaks only if there is one from here, too.
+/// A sender learns that its way here has broken only if there is a way from here, too.
 void UcxWire::land() {
   for (std::size_t i = 0; i < listed_.size();) {
     Line* const line = listed_[i];
@@ -204,7 +204,7 @@ std::vector<LostRank> UcxWire::lost() const {
   std::vector<LostRank> lost;
   for (std::size_t rank = 0; rank < lines_.size(); ++rank) {
     Line& line = *lines_[rank];
-    if (line.is_idle()) continue;  // whoever is through with everything may go
+    if (line.is_idle()) continue;  // a rank that has finished everything may go
     if (!line.endpoint.why_not().empty()) lost.push_back({Rank{rank}, line.endpoint.why_not()});
     for (const ucp::Status failure : {line.out.failure(), line.in.failure(), desk_.failure(Rank{rank})})
       if (failure != ucp::Status::ok) line.note_break(failure);
@@ -214,9 +214,9 @@ std::vector<LostRank> UcxWire::lost() const {
   return lost;
 }
 
-/// Nobody lets it make progress any more, so it does nothing, and nobody is woken by what still comes to it; but it goes only at
-/// the next reset, if UCX survives that, since it ends a process over the end of a worker to which that is just connecting or
-/// sending.
+/// Nobody lets it make progress any more, so it does nothing, and its late messages wake nobody; but it goes only at
+/// the next reset, if UCX survives that, since it ends a process over the end of a worker to which that is just
+/// connecting or sending.
 void UcxWire::retire_worker() {
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, worker_->descriptor(), nullptr);
   UcxWorker::end(std::move(retired_), false);
@@ -245,8 +245,8 @@ bool UcxWire::end_requests() {
   return may_all_close && closing.empty() && moment_.in_flight == 0;
 }
 
-/// Nothing may touch the caller's memory afterwards. Whoever still sends to the worker that retires here is in an epoch that is
-/// over.
+/// Nothing may touch the caller's memory afterwards. A rank that still sends to the retiring worker is in an epoch that
+/// is over.
 void UcxWire::reset(std::uint64_t epoch) {
   if (worker_) retire_worker();
   moment_.epoch = epoch;

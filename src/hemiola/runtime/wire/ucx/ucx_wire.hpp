@@ -1,7 +1,7 @@
-// The wire between ranks that UCX joins: InfiniBand, RoCE, EFA, and whatever else it knows. Messages are UCX's active messages,
-// each with a header that bears its operation's tag; long ones stay with the sender until they may land, and then go there
-// without a copy where the transport can. A reset retires the worker, with everything that is under way. Whoever waits
-// sleeps.
+// The wire between ranks that UCX joins: InfiniBand, RoCE, EFA, and its other networks. Messages are UCX's active
+// messages, each with a header that bears its operation's tag; long ones stay with the sender until they may land, and
+// then go there without a copy where the transport can. A reset retires the worker, with everything that is under way.
+// A waiting rank sleeps.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class UcxWire final : public Wire, private Wakeable {
   Payload payload(Rank peer) const override;
 
  private:
-  /// The way to one peer, and what goes over it both ways.
+  /// The way to one peer, and its messages both ways.
   struct Line {
     Line(UcxWire* owner, Rank rank, UcxPeer to)
         : wire(owner),
@@ -90,7 +90,7 @@ class UcxWire final : public Wire, private Wakeable {
 
   std::shared_ptr<const UcxContext> context_;
   Descriptor events_;
-  std::unique_ptr<UcxWorker> worker_;   ///< none between a reset and what comes next
+  std::unique_ptr<UcxWorker> worker_;   ///< none between a reset and the next worker
   std::unique_ptr<UcxWorker> retired_;  ///< of the epoch before
   std::uint64_t own_key_;
   UcxMoment moment_;

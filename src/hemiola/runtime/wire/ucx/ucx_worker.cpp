@@ -8,7 +8,7 @@
 namespace hemiola {
 namespace {
 
-/// Enough for a message's way through several of UCX's queues; whoever calls looks at other things in between.
+/// Enough for a message's way through several of UCX's queues; callers do other work in between.
 constexpr int kMostRounds = 16;
 
 }  // namespace

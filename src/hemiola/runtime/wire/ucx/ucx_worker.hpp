@@ -22,14 +22,14 @@ class UcxWorker {
   /// By which others reach it.
   Bytes address() const;
 
-  /// Calls `handler` with `argument` for whatever arrives, while the worker makes progress.
+  /// Calls `handler` with `argument` for each message, while the worker makes progress.
   void on_arrival(ucp::ActiveMessageCallback handler, void* argument);
-  /// Calls back whoever has messages, as long as there is something to do, but not forever.
+  /// Calls the handlers of arrived messages, as long as there is something to do, but not forever.
   void progress();
   /// Once nothing is left to do: its descriptor can be read when there is. False: there is something already.
   bool arm();
   int descriptor() const { return descriptor_; }
-  /// Sends what has been posted, for so long at most. Returns whether all has gone.
+  /// Sends posted messages, for so long at most. Returns whether all has gone.
   bool flush(double limit_s);
   /// Destroys a worker, if there is one. `owes_nobody`: nobody can just be connecting to it, or it has answered all who are;
   /// else, where UCX would not survive that, it stays, with its descriptors, until the process ends.
