@@ -20,8 +20,6 @@ import source_words
 from pages import ROOT
 
 MOST_WORDS = 40
-#: Rooms whose comments do not count yet.
-COMMENTS_TO_MEND = {"src/hemiola/bindings", "src/hemiola/runtime", "src/hemiola/trees"}
 _VERBS = (
     "agree[sd]?|ask(?:s|ed)?|choos(?:e|es|ing)|decid(?:e|es|ed)|explain(?:s|ed)?|find(?:s|ing)?|found|is|are|was"
     "|know(?:s|n)?|learn(?:s|ed|t)?|list(?:s|ed)?|names?|named|print(?:s|ed)?|say(?:s|ing)?|said|see(?:s|n)?"
@@ -110,8 +108,7 @@ def texts() -> dict[str, Text]:
             room = found.setdefault(room_of(path), [])
             room += [each for doc in docstrings(path) for each in pages.sentences(as_markdown(doc))]
     for path in sorted([*(ROOT / "python").rglob("*.py"), *(ROOT / "src").rglob("*.[ch]pp")]):
-        if room_of(path) not in COMMENTS_TO_MEND:
-            found.setdefault(f"{room_of(path)}: comments", []).extend(source_words.comments(path))
+        found.setdefault(f"{room_of(path)}: comments", []).extend(source_words.comments(path))
         found.setdefault(f"{room_of(path)}: messages", []).extend(source_words.messages(path))
     return {name: Text(name, tuple(each)) for name, each in sorted(found.items()) if each}
 

@@ -108,7 +108,7 @@ class Turns {
   /// Of arrivals of one chunk.
   struct State {
     std::uint32_t missing;
-    std::int32_t step;  ///< the least in which what they enable may go
+    std::int32_t step;  ///< the earliest for the channels that they enable
   };
 
   const Hop& first_hop(std::uint32_t edge) const { return network_.hops_of(planned_.edge(edge).channel)[0]; }
@@ -138,7 +138,7 @@ class Turns {
     turned_.sends.reserve(send_count_);
   }
 
-  /// A chunk is due after those before it have taken their share of what the busiest link needs.
+  /// A chunk is due after the chunks before it have taken their share of the busiest link's time.
   void find_due() {
     std::vector<double> busy(network_.link_count, 0), chunks(trees_.trees.size(), 0);
     double bytes = 0, before = 0;
@@ -341,7 +341,7 @@ class Turns {
   const bool has_switches_;
   bool has_order_ = false;
   std::vector<std::int32_t> place_;  ///< by chunk, among those of its tree
-  /// By chunk, what added to an edge of its tree, or to arrivals there, gives their place in these:
+  /// By chunk, the number that, added to an edge of its tree or to arrivals there, gives their place in these:
   std::vector<std::size_t> tie_base_, state_base_;
   std::vector<Picoseconds> due_;  ///< by chunk
   Picoseconds turn_counts_ = 1;   ///< a turn, in ways

@@ -1,9 +1,9 @@
 // When each chunk crosses each channel of its tree. A list schedule: a link that is free takes, of the chunks that wait
 // for it, the most urgent; nothing waits on purpose, and nothing is planned ahead.
 //
-// Where the trees' loads on all links are alike, what ends last does so about one longest way behind that load: links into
-// a corner of a mesh carry only what comes down and wait for it, those out of it only what goes up, and these are
-// done as much earlier.
+// If the trees' loads on all links are alike, the last send ends about one longest way behind that load. Links into a
+// corner of a mesh carry only chunks that come down, and wait for them. Links out of it carry only chunks that go up,
+// and end as much earlier.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace hemiola::trees {
 enum class TurnRule : std::uint8_t {
   way,   ///< the longest way: best for trees from every rank
   turn,  ///< the first chunks of all trees, then the second ones; of these the longest way: best for one root
-  due,   ///< what is due least long before its way: best for trees up and down
+  due,   ///< earliest due date, less the way: best for trees up and down
   date,  ///< as the trees say; of equal dates the longest way
 };
 

@@ -1,5 +1,5 @@
-// What runs one rank's programs on buffers: the host's cores (`host/`), or a device beside them. Programs are plain
-// data, the same for every executor. An executor knows no schedule and no particular wire.
+// Runs one rank's programs on buffers: on the host's cores (`host/`), or a device beside them. Programs are plain data,
+// the same for every executor. An executor knows no schedule and no particular wire.
 #pragma once
 
 #include <cstddef>
@@ -29,13 +29,13 @@ struct Buffers {
   InBlocks in_blocks() const { return {input_blocks != nullptr, output_blocks != nullptr}; }
 };
 
-/// What combining and scaling mean for the elements of a buffer. A `premul_sum`'s programs are not compiled in place: what
-/// they read is multiplied memory of the executor's, also where the user's input and output are the same.
+/// The meaning of combining and scaling for the elements of a buffer. A `premul_sum`'s programs are not compiled in
+/// place: they read multiplied memory of the executor's, also if the user's input and output are the same.
 struct Arithmetic {
   DType dtype = DType::uint8;
   Op op = Op::sum;
   int divisor = 1;    ///< of an average
-  double factor = 1;  ///< of a premul_sum: what this rank multiplies its input by
+  double factor = 1;  ///< of a premul_sum: the factor of this rank's input
 };
 
 /// Runs programs one after the other; used by one thread at a time.
@@ -48,16 +48,18 @@ class Executor {
 
   /// Blocks until this rank's part is done: every result is in place and no sent byte is needed any more. When it
   /// throws, messages may still be posted: reset the wire, then `restore`. Programs must outlive their operation.
-  /// Throws ArgumentError, before anything has moved, for buffers in memory that it cannot work in; and whatever the
-  /// supervisor and the wire throw.
+  /// Throws ArgumentError, before anything has moved, for buffers in memory that it cannot work in; and the errors of
+  /// the supervisor and the wire.
   virtual void execute(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic,
                        Supervisor* supervisor) = 0;
 
-  /// What the messages of the operation's coded programs take, by which their formats are chosen; without it the smallest.
+  /// The costs of messages of the operation's coded programs, by which their formats are chosen; without it the
+  /// smallest.
   virtual void choose_formats_by(const codec::CostsOfUse& costs) = 0;
 
-  /// A bit that what programs send from now on brings to whoever depends on it: at the end of an operation in which everybody
-  /// depends on everybody all ranks have it, or none has. False where messages bear none: then nobody ever has it.
+  /// A bit that messages bring from now on to all ranks that depend on them. At the end of an operation in which
+  /// everybody depends on everybody all ranks have it, or none has. False where messages bear none: then nobody ever
+  /// has it.
   virtual bool carries_hints() const { return false; }
   virtual void spread_hint() {}
   virtual bool has_hint() const { return false; }

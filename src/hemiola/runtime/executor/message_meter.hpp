@@ -1,4 +1,4 @@
-// Whom an executor tells of every message, where ports are worth measuring.
+// The listener that an executor tells of every message, if ports are worth measuring.
 #pragma once
 
 #include <cstdint>

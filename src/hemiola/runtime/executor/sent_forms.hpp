@@ -12,7 +12,7 @@ namespace hemiola {
 struct SentForms {
   using ByFormat = std::array<std::uint64_t, codec::kFormats.size()>;
 
-  ByFormat added = {};   ///< to what the receiver has, as in a reduce-scatter
+  ByFormat added = {};   ///< to the receiver's value, as in a reduce-scatter
   ByFormat copied = {};  ///< as in an all-gather
 };
 

@@ -1,4 +1,4 @@
-// What the engine asks of whoever started it.
+// The engine's questions to its starter.
 #pragma once
 
 #include "hemiola/base/index.hpp"
@@ -13,7 +13,7 @@ class Supervisor {
   virtual bool admits(Rank peer) = 0;
   /// Called every few milliseconds while nothing moves; throws to abort (deadline, a death, the user's interrupt).
   virtual void check() = 0;
-  /// Whether whoever wants the result waits for it. Otherwise its core is wanted for other work meanwhile.
+  /// Whether a caller waits for the result. Otherwise its core is wanted for other work meanwhile.
   virtual bool is_awaited() const { return true; }
 };
 

@@ -91,7 +91,7 @@ void CommonChoice::let_the_last_chooser_go_first(const ChoiceKey& key) const {
     std::this_thread::sleep_for(kFirstNap);
 }
 
-/// Whatever happens, the others are told: they wait.
+/// The others are told in any case, since they wait.
 Bytes CommonChoice::decide(const Question& question, const ChoiceKey& key, const Chooser& chooser) {
   const std::string who = members_->name(members_->self);
   try {

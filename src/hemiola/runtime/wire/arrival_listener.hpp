@@ -1,4 +1,4 @@
-// Whom a wire tells of bytes as they come, where it learns when they do.
+// The listener that a wire tells of bytes as they come, if the wire learns the times.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace hemiola {
 
-/// What has been read at once of a stream of messages from one peer.
+/// The bytes that were read at once of a stream of messages from one peer.
 struct ArrivedBytes {
   Rank from{0};
   std::size_t stream = 0;  ///< the wire's number of it
@@ -16,7 +16,7 @@ struct ArrivedBytes {
   bool follows =
       false;  ///< of the messages that it began, the first was to be sent before the one before it had left
   bool is_amid = false;  ///< a message has come in part, so that its sender had more to send
-  bool is_all = false;   ///< nothing else had come by now: what is read later comes later
+  bool is_all = false;   ///< nothing else had come by now: bytes that are read later come later
 };
 
 class ArrivalListener {

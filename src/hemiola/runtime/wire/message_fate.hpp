@@ -1,4 +1,4 @@
-// What a wire that carries signatures does with a message that has come (see Wire::begin_operation).
+// The fate of an arrived message on a wire that carries signatures (see Wire::begin_operation).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,7 @@
 
 namespace hemiola {
 
-/// What a rank that is in `own` does with a message that bears `tag`. Numbers wrap, so what counts is the sign of their
-/// distance.
+/// The fate of a message with `tag` at a rank that is in `own`. Numbers wrap, so the sign of their distance counts.
 enum class Fate { lands, waits, is_foreign };
 inline Fate fate_of(const OperationTag& tag, const OperationTag& own) {
   const auto ahead = static_cast<std::int32_t>(tag.operation - own.operation);
@@ -17,7 +16,8 @@ inline Fate fate_of(const OperationTag& tag, const OperationTag& own) {
   return tag == own ? Fate::lands : Fate::is_foreign;
 }
 
-/// The tag of the next message for Wire::mismatch. What this rank waits for comes before any message of a later operation.
+/// The tag of the next message for Wire::mismatch. The messages that this rank waits for come before any message of a
+/// later operation.
 inline std::optional<OperationTag> foreign_tag(const OperationTag& tag, const OperationTag& own,
                                                bool is_awaited) {
   const Fate fate = fate_of(tag, own);

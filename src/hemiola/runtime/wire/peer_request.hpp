@@ -1,5 +1,5 @@
-// What the request of a wire between many peers says: which peer, which way, and the how manieth message that is between
-// the two.
+// The number of a request of a wire between many peers: the peer, the direction, and the message's number between the
+// two.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace hemiola {
 
-/// Of messages up to 2^kNumberBits between two; what is left of 64 bits, but for one, tells peers apart.
+/// Of messages up to 2^kNumberBits between two; the other bits of 64, but for one, tell peers apart.
 template <int kNumberBits>
 class PeerRequest {
  public:

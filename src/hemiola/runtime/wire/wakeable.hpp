@@ -9,7 +9,7 @@ class Wakeable {
 
   /// Can be read once a message may have moved, but only between `arm` and `disarm`.
   virtual int wake_descriptor() = 0;
-  /// Moves what can move and says whether something has; where not, shortens the timeout to what the wire can bear.
+  /// Moves all bytes that can move and returns whether any have; if not, shortens the timeout to the wire's limit.
   virtual bool arm(int* timeout_us) = 0;
   virtual void disarm() {}
 };

@@ -1,5 +1,5 @@
-// The one interface between the engine and whatever moves bytes between two ranks: shared memory, UCX, MPI, a
-// GPU stream, or a wire around another. The engine knows no wire; a wire knows no schedule.
+// The one interface between the engine and the mover of bytes between two ranks: shared memory, UCX, MPI, a GPU stream,
+// or a wire around another. The engine knows no wire; a wire knows no schedule.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace hemiola {
 /// element's.
 using Combine = void (*)(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t bytes);
 
-/// What happens to a message's bytes as they arrive: copied to `dst`, or combined with `operand` into `dst`.
+/// The use of a message's bytes as they arrive: copied to `dst`, or combined with `operand` into `dst`.
 struct Landing {
   std::byte* dst = nullptr;
   const std::byte* operand = nullptr;  ///< may equal dst
@@ -31,17 +31,17 @@ struct Landing {
   std::size_t* received = nullptr;
 };
 
-/// What a rank does with the bytes it sends. A wire may use it to choose how to move them; the result is the same.
+/// A rank's later use of the bytes it sends. A wire may use it to choose how to move them; the result is the same.
 enum class Source : std::uint8_t {
   settled,  ///< they stay as they are for long, or are in no cache
   working,  ///< the rank rewrites them in its cache again and again: taking them from there would disturb it
   idle,  ///< they stay, and the rank does nothing else: its peer, who takes them, is all that is waited for
 };
 
-/// What a message says of the operation that it belongs to, on wires that carry it.
+/// A message's mark of its operation, on wires that carry it.
 struct OperationTag {
   std::uint32_t operation = 0;  ///< its number, modulo 2^32
-  std::uint16_t version = 0;    ///< of what schedules are chosen by
+  std::uint16_t version = 0;    ///< of the conditions of choosing schedules
   std::uint64_t digest = 0;     ///< of the signature
   bool has_hint = false;        ///< see Wire::spread_hint; does not tell operations apart
   friend bool operator==(const OperationTag& a, const OperationTag& b) {
@@ -55,7 +55,8 @@ struct ForeignMessage {
   OperationTag tag;  ///< which it bears
 };
 
-/// Bytes of messages between this rank and a peer, without what a wire adds: posted to it; come from it, or begun to come.
+/// Bytes of messages between this rank and a peer, without a wire's own bytes: posted to it; come from it, or begun to
+/// come.
 struct Payload {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
@@ -79,9 +80,9 @@ class Wire {
   /// then.
   virtual Request receive(Rank src, const Landing& landing, std::size_t capacity) = 0;
 
-  /// Moves what can move without waiting; true when something moved. All posts since the last call may be
-  /// launched together here (a group on a GPU stream). Throws BadMessageError, at every call until it is reset, once a
-  /// message has come that does not fit where it is to land.
+  /// Moves all bytes that can move without waiting; true when some moved. All posts since the last call may be launched
+  /// together here (a group on a GPU stream). Throws BadMessageError, at every call until it is reset, once a message
+  /// has come that does not fit where it is to land.
   virtual bool progress() = 0;
   /// Whether a request has finished: a send's data may be reused, a receive's bytes have landed. Stays true
   /// afterwards.
@@ -96,14 +97,14 @@ class Wire {
   /// The peers (numbered as in the group) that are known to be gone, and how the wire knows. Messages to and from them
   /// may never be done; nothing else is told of it. This rank itself is among them where it can reach nobody.
   virtual std::vector<LostRank> lost() const { return {}; }
-  /// A message that has come for an operation that this rank has left, for the present one with another version or digest,
-  /// or for a later one where this rank waits for one of the present; nothing of it has landed. Ranks that disagree send
-  /// such messages, so nothing follows from it here: it is for the caller to judge.
+  /// A message that has come for an operation that this rank has left, for the present one with another version or
+  /// digest, or for a later one where this rank waits for one of the present; nothing of it has landed. Ranks that
+  /// disagree send such messages, so the wire draws no conclusion: the caller judges.
   virtual std::optional<ForeignMessage> mismatch() const { return std::nullopt; }
 
-  /// What carries the messages between this rank and that one, in a word or a few: "shm", "tcp".
+  /// The carrier of messages between this rank and that one, in a word or a few: "shm", "tcp".
   virtual std::string carrier(Rank peer) const = 0;
-  /// What has gone to and come from a peer since the wire was made.
+  /// The bytes to and from a peer since the wire was made.
   virtual Payload payload(Rank peer) const = 0;
   /// How it wants to be used. The same at any time.
   virtual const WireTraits& traits() const = 0;
@@ -114,12 +115,12 @@ class Wire {
   /// bytes come.
   virtual bool watch_port(ArrivalListener* /*listener*/, double /*port_bytes_per_ns*/) { return false; }
 
-  /// What is sent from now on is of this operation. On a wire that carries signatures a message lands only while this rank
-  /// is in the message's operation, with the same version and digest; it waits while its operation is a later one.
+  /// Later posts are of this operation. On a wire that carries signatures a message lands only while this rank is in
+  /// the message's operation, with the same version and digest; it waits while its operation is a later one.
   void begin_operation(const OperationTag& tag) { tag_ = bears_hints_alone_ ? OperationTag{} : tag; }
-  /// A bit that the present operation's messages spread where they carry hints: what is sent from now on bears it, and
-  /// a rank that takes such a message has it, too. So at the end of a collective in which everybody depends on everybody all
-  /// ranks have it, or none has.
+  /// A bit that the present operation's messages spread where they carry hints: later posts bear it, and a rank that
+  /// takes such a message has it, too. So at the end of a collective in which everybody depends on everybody all ranks
+  /// have it, or none has.
   void spread_hint() { tag_.has_hint = traits().carries_hints; }
   bool has_hint() const { return tag_.has_hint; }
 
@@ -149,7 +150,7 @@ class Wire {
     return call();
   }
 
-  OperationTag tag_ = {};  ///< what messages that are sent bear, with the hints of those that have come
+  OperationTag tag_ = {};           ///< the tag of sent messages, with the hints of those that have come
   bool bears_hints_alone_ = false;  ///< messages say nothing else of their operation
   EmulatedClock* clock_ = nullptr;
   Wakeable* wakeable_ = nullptr;
@@ -162,7 +163,7 @@ class Wire {
   }
 };
 
-/// For wires: throws BadMessageError when a message of `bytes` from `peer` does not fit what was posted for it.
+/// For wires: throws BadMessageError when a message of `bytes` from `peer` does not fit its posted receive.
 void check_message_size(Rank peer, const Landing& landing, std::size_t capacity, std::size_t bytes);
 
 }  // namespace hemiola

@@ -14,7 +14,7 @@
 namespace hemiola {
 namespace {
 
-/// What a rank brings to the members: its kind and its card, or why it has none.
+/// A rank's words to the members: its kind and its card, or the reason why it has none.
 struct Offer {
   std::shared_ptr<WireKind> kind;
   std::string complaint;
@@ -61,7 +61,7 @@ void check_reach(const WireKind& kind, const Members& members) {
                           std::to_string(rank) + "; choose one that does, or leave that rank out");
 }
 
-/// What goes wrong here is told to the others, who wait for this rank's card.
+/// The others hear of an error here, since they wait for this rank's card.
 Offer offer(const WireChoice& choose, const Members& members) try {
   std::shared_ptr<WireKind> kind = choose();
   check_reach(*kind, members);
@@ -71,8 +71,8 @@ Offer offer(const WireChoice& choose, const Members& members) try {
   return {nullptr, e.what(), {}};
 }
 
-/// What a rank brings to the members for all of their wires: its terms, in which order it counts the members, then an
-/// offer for each wire, each part after its length.
+/// A rank's words to the members for all of their wires: its terms, its order of the members, then an offer for each
+/// wire, each part after its length.
 struct Hand {
   std::string terms;
   std::vector<Rank> order;

@@ -1,5 +1,5 @@
-// How ranks come to have a wire between them. Every folder beside this file holds a kind; whoever builds a communicator
-// is handed one and knows none by name.
+// The kinds of wire between ranks. Every folder beside this file holds a kind. The builder of a communicator is handed
+// one, and knows none by name.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,7 @@ class WireKind {
   /// Whether it could join this rank and that one, by its number in the session.
   virtual bool reaches(const Session& session, Rank rank) const = 0;
 
-  /// What the other members must know to find this one: an address, or nothing. `connect` follows, for the same
-  /// members.
+  /// The address of this member for the others, or nothing. `connect` follows, for the same members.
   virtual Bytes card(const Members& members) = 0;
 
   /// How much memory in common `connect` takes from the members' ground, each piece counted as Ground does; the rest it
@@ -41,19 +40,19 @@ class WireKind {
                                         const Deadline& deadline) = 0;
 };
 
-/// What a rank joins the members by; throws where what was asked for cannot be had here.
+/// A rank's means to join the members; throws if the requested kind is not available here.
 using WireChoice = std::function<std::shared_ptr<WireKind>()>;
 
 struct WiresRequest {
   std::span<const WireChoice> choices;
-  std::string_view terms = "";  ///< what all must say alike, in lines such as name=value
+  std::string_view terms = "";  ///< the terms that all must have alike, in lines such as name=value
   std::size_t more_ground = 0;  ///< bytes for others than wires
 };
 
-/// Chooses, exchanges the members' cards, lays their ground where anything stands on it, and connects them, by as many wires
-/// as there are choices. Collective over the members. Throws as `connect` does; on every rank ArgumentError where one cannot
-/// choose, has a member out of reach or no card, and MismatchError where members have come with different kinds, count
-/// themselves in different orders, or have other terms, of which an error tells the first that differs.
+/// Chooses, exchanges the members' cards, lays their ground if a part stands on it, and connects them, by as many wires
+/// as there are choices. Collective over the members. Throws as `connect` does. Throws an ArgumentError on every rank
+/// if one cannot choose, has a member out of reach or no card. Throws a MismatchError if members have come with
+/// different kinds, orders or terms; the error names the first term that differs.
 std::vector<std::unique_ptr<Wire>> connect_wires(const WiresRequest& request, Members* members,
                                                  const Deadline& deadline);
 

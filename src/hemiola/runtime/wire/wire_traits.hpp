@@ -1,4 +1,4 @@
-// What a wire says about itself, so that whoever uses it need not know which one it is.
+// A wire's traits, so that its users need not know its kind.
 #pragma once
 
 #include <chrono>
@@ -37,7 +37,7 @@ struct PortMap {
   std::vector<int> receiving;
 };
 
-/// What a healthy network would do between this rank and one peer.
+/// The speed of a healthy network between this rank and one peer.
 struct PairSpeed {
   double latency_ns = 0;
   double bytes_per_ns = 1;
@@ -49,7 +49,7 @@ struct WireTraits {
   /// How many groups of messages (see Lane) may be under way at a time. 1: a port carries one step after the other, as
   /// a NIC does; more hides the time between a message's end and the next one's start.
   int groups_in_flight = 8;
-  /// What is added in one step is better received side by side, and added afterwards.
+  /// The summands of one step are better received side by side, and added afterwards.
   bool land_at_once = false;
   /// Messages bear their operation's tag, and the wire compares it (Wire::begin_operation).
   bool carries_signatures = false;

@@ -12,9 +12,9 @@ namespace hemiola {
 
 /// | kind                     | a block is         | input            | output           |
 /// |--------------------------|--------------------|------------------|------------------|
-/// | all_gather, gather       | what a rank brings | its own block    | blocks by owner  |
-/// | reduce_scatter, scatter  | what a rank gets   | blocks by owner  | its own block    |
-/// | all_to_all               | what src has for dst | blocks by dst  | blocks by src    |
+/// | all_gather, gather       | a rank's input     | its own block    | blocks by owner  |
+/// | reduce_scatter, scatter  | a rank's output    | blocks by owner  | its own block    |
+/// | all_to_all               | from src to dst    | blocks by dst    | blocks by src    |
 /// | all others               | the whole buffer   | the block        | the block        |
 ///
 /// The chunks of a block lie in it in order, sized by their weights to the nearest element.

@@ -37,7 +37,7 @@ CodedForms::CodedForms(const RankPart& part, const SlotTrace& trace, const SlotM
   lay_out(memory);
 }
 
-/// All sends of a step carry what was there before it. What is received to be added is nobody else's form.
+/// All sends of a step carry the values before it. A received summand is no other slot's form.
 void CodedForms::number(const RankPart& part, const SlotTrace& trace) {
   std::vector<SlotForms> slots(trace.slots.size());
   const auto born = [&](std::int32_t slot, bool is_added = false) {

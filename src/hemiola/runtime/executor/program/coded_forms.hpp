@@ -1,6 +1,6 @@
-// While a coded program is compiled: which messages carry the same coded form of a slot's value. A form is born when the
-// value is first sent, or as it was received; it is what all later sends of that value carry, and gone once the slot is
-// written. Its memory is a block, which is used again after its last use.
+// While a coded program is compiled: which messages carry the same coded form of a slot's value. A form is born when
+// the value is first sent, or as it was received. All later sends of that value carry it, and it is gone once the slot
+// is written. Its memory is a block, which is used again after its last use.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace hemiola {
 
-/// What a value of so many bytes takes at most in a message that joins several, each beginning at a multiple of 8.
+/// The most bytes that a value of so many bytes has in a message that joins several, each beginning at a multiple of 8.
 std::size_t joined_capacity(std::int64_t bytes);
 
 class CodedForms {

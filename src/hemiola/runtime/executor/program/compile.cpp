@@ -21,8 +21,8 @@ constexpr std::int64_t kMostCodedBytes = std::int64_t{1} << 30;
 /// Joining coded values copies them.
 constexpr std::int64_t kMostJoinedBytes = 64 << 10;
 
-/// A message, or one slice of it, and when its turn is: slice s of step t comes with slice s-1 of step t+1, so that
-/// what has just arrived is passed on while it is in cache.
+/// A message, or one slice of it, and its turn: slice s of step t comes with slice s-1 of step t+1, so that a slice
+/// that has just arrived is passed on while it is in cache.
 struct Turn {
   std::int64_t key;
   std::int32_t message;
@@ -80,7 +80,7 @@ MessageRules rules_of(const CompileOptions& options) {
   return rules;
 }
 
-/// Whether no rank passes on what has come to it, or adds to it.
+/// Whether no rank passes on received data, or adds to them.
 bool brings_to_rest(const Schedule& schedule) {
   const Collective& collective = schedule.collective();
   for (std::int64_t i = 0; i < schedule.transfer_count(); ++i)
@@ -240,7 +240,7 @@ void Compiler::enlist(TaskIndex index, const Message& m, std::int64_t key) {
   lane.tasks.push_back(index);
 }
 
-/// Joins the access's bytes to the piece before where they continue it.
+/// Joins the access's bytes to the piece before if they continue it.
 void Compiler::add_piece(const SlotAccess& access, const Turn& turn) {
   Piece piece{.at = memory_.place(access.at, access.slot, turn.slice),
               .bytes = memory_.bytes_of(access.slot, turn.slice),

@@ -19,13 +19,13 @@ struct CompileOptions {
   MessageRules rules;
   PortMap ports;
   bool in_place = false;  ///< output and input are the same bytes where a chunk lies in both
-  /// In place: save what is overwritten, so that a failure can be undone. Programs of an average save nothing, since the executor
-  /// keeps the whole input before it multiplies it.
+  /// In place: save overwritten elements, so that a failure can be undone. Programs of an average save nothing, since
+  /// the executor keeps the whole input before it multiplies it.
   bool keep_inputs = true;
   bool average = false;  ///< scale each result once nobody needs the plain sum any more
   bool land_at_once =
-      false;  ///< receive what is added in the same step side by side, and add it in order afterwards
-  InBlocks in_blocks;            ///< nothing is joined where a block ends
+      false;           ///< receive the summands of one step side by side, and add it in order afterwards
+  InBlocks in_blocks;  ///< nothing is joined where a block ends
   Coding coding = Coding::none;  ///< messages bring their size and may leave zeros out; the same on all ranks
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kAlignment = 256;
 constexpr std::int64_t kUnbounded = std::int64_t{1} << 60;
 
-/// Neighbours travel together, whatever their size; others do not, since a group's messages start together anyway.
+/// Neighbours of any size travel together; others do not, since a group's messages start together anyway.
 constexpr MessageRules kRules{.slice_bytes = kUnbounded, .join_bytes = kUnbounded, .pack_bytes = 0};
 
 bool is_message(const Task& task) {
@@ -56,13 +56,13 @@ class Lister {
     const Task* task;
   };
 
-  /// What is moved away before anything else is read from there.
+  /// The moves that come before other reads from there.
   Place read_at(Place place) const {
     if (program_.moves_input && place.region == Region::input) place.region = Region::saved;
     return place;
   }
 
-  /// What a receive writes is its own pieces, or those of the task that takes it apart, which stands behind it.
+  /// A receive writes its own pieces, or those of the task that takes it apart, which stands behind it.
   std::span<const Piece> pieces_of(const Task& task) const {
     const Task& holder = task.kind == TaskKind::receive && task.staged ? *(&task + 1) : task;
     return std::span(program_.pieces)

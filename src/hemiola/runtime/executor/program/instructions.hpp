@@ -1,6 +1,6 @@
-// One rank's part of a schedule as a straight list of instructions, for executors that launch work ahead and cannot look
-// at it: a device's queue runs them in their order, and asks nobody. A Program, in contrast, says what each task waits
-// for, so that the host's engine can run them as messages come.
+// One rank's part of a schedule as a straight list of instructions, for executors that launch work ahead and cannot
+// look at it: a device's queue runs them in their order, and asks nobody. A Program, in contrast, names the
+// dependencies of each task, so that the host's engine can run them as messages come.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class InstructionKind : std::uint8_t {
   copy,     ///< `bytes` of `from` to `to`
   send,     ///< `bytes` of `from` to `peer`
   receive,  ///< `bytes` from `peer` to `to`
-  combine,  ///< what lies at `operand`, and then `from`, into `to`
+  combine,  ///< the elements at `operand`, and then `from`, into `to`
   scale,    ///< ends an average at `to`
 };
 
@@ -42,12 +42,12 @@ struct InstructionOptions {
 
 struct InstructionList {
   std::vector<Instruction> instructions;
-  std::int64_t bytes[kRegionCount] = {};  ///< what each region must hold
+  std::int64_t bytes[kRegionCount] = {};  ///< the size of each region
 };
 
 /// The ends of every message are in the groups of the same step on both ranks, and in the same order among the messages
 /// of their pair, so that groups that start in order cannot wait for each other in a circle. Chunks are not cut.
-/// Additions are in the host's order, so results have its bits. Throws what `compile` throws.
+/// Additions are in the host's order, so results have its bits. Throws the errors of `compile`.
 InstructionList instructions_of(const Schedule& schedule, Rank rank, const InstructionOptions& options);
 
 }  // namespace hemiola

@@ -1,5 +1,5 @@
 // Which of a rank's transfers travel together as one message, and in which order. Both ends of a pair derive the same
-// messages, because the rules look only at what both know: the schedule and the chunk sizes.
+// messages, because the rules look only at their common knowledge: the schedule and the chunk sizes.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,9 @@ struct Message {
   std::int32_t slice_count = 1;
 };
 
-/// By step; in a step first what is sent, beginning with the next higher rank (so that ranks with the same pattern
-/// do not all turn to rank 0 first), then what is received, by rank, the rank's own transfers within it among them. Messages without bytes are left out.
+/// By step; in a step first the sends, beginning with the next higher rank (so that ranks with the same pattern do not
+/// all turn to rank 0 first), then the receives, by rank, the rank's own transfers within it among them. Messages
+/// without bytes are left out.
 std::vector<Message> plan_messages(const RankPart& part, const BufferLayout& layout,
                                    const MessageRules& rules);
 

@@ -1,5 +1,5 @@
 // One rank's part of a schedule, ready to run on buffers of one size: messages to send and receive, in the order of
-// their ports, what each waits for, and where its bytes lie. Plain data: `compile` makes it, Engine runs it.
+// their ports, their dependencies, and the places of their bytes. Plain data: `compile` makes it, Engine runs it.
 #pragma once
 
 #include <compare>
@@ -18,7 +18,7 @@ enum class Region : std::uint8_t {
   scratch,  ///< slots that the user has no place for, laid out like the buffer
   pool,     ///< the same for slices: blocks that are used again and again, so that they stay in cache
   staging,  ///< messages whose pieces do not lie side by side
-  saved,    ///< what the output held before, at the same offsets, to give it back after a failure
+  saved,    ///< the output's old elements, at the same offsets, to give it back after a failure
   coded,    ///< values as messages carry them, where the program is coded
 };
 inline constexpr int kRegionCount = 7;
@@ -38,7 +38,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// Consecutive bytes of a message: read from `at`, or written to `at`, combined with what lies at `operand`.
+/// Consecutive bytes of a message: read from `at`, or written to `at`, combined with the elements at `operand`.
 struct Piece {
   Place at;
   Place operand = {};
@@ -52,10 +52,10 @@ struct Piece {
 /// How a program's messages leave zeros out.
 enum class Coding : std::uint8_t {
   none,     ///< not at all
-  fastest,  ///< in the fastest format, wherever that takes less
+  fastest,  ///< in the fastest format, if that takes less
 };
 
-/// What messages carry of one value, or one slice of it: its memory, and how long the value is.
+/// The coded form of one value, or one slice of it, in messages: its memory, and the value's length.
 struct CodedForm {
   std::int64_t offset = 0;  ///< in Region::coded
   std::int64_t bytes = 0;
@@ -158,7 +158,7 @@ struct Program {
   std::vector<Copy> copies_before;  ///< before anything else
   std::vector<Copy> copies_after;   ///< at any time; the engine does them while it would wait
 
-  /// What each region must hold; input and output say what the user must pass.
+  /// The size of each region; input and output are the user's arrays.
   std::int64_t bytes[kRegionCount] = {};
   /// The collective may permute in place, so the input is moved to `saved` first and read from there.
   bool moves_input = false;

@@ -108,7 +108,7 @@ void SlotMemory::append_readers(std::int32_t unit, int writable, std::vector<Tas
 void SlotMemory::wait_to_write(std::int32_t unit, Spot spot, std::vector<TaskIndex>* waits) {
   const int writable = writable_index(spot);
   append_readers(unit, writable, waits);
-  // Whoever writes next waits for this writer, and so for these readers.
+  // The next writer waits for this one, and so for these readers.
   units_[static_cast<std::size_t>(unit)].first_reader[static_cast<std::size_t>(writable)] = kNone;
   wait_to_read(unit, waits);
 }

@@ -1,4 +1,4 @@
-// While a program is compiled: where each slice of a slot lies, who last wrote it and who still reads it. From this
+// While a program is compiled: the place of each slice of a slot, its last writer and its present readers. From this
 // come the places and the dependencies of every message.
 #pragma once
 
@@ -17,9 +17,8 @@ namespace hemiola {
 /// A task by its index in the program.
 using TaskIndex = std::int32_t;
 
-/// Blocks of scratch memory for slices. A block goes back to the end of the queue, and is handed out again only
-/// some keys later, so that a new user seldom waits for the former ones; it does wait (`former_users`) whatever
-/// happens.
+/// Blocks of scratch memory for slices. A block goes back to the end of the queue, and is handed out again only some
+/// keys later, so that a new user seldom waits for the former ones; it does wait (`former_users`) in any case.
 class BlockPool {
  public:
   struct Claim {
@@ -64,7 +63,7 @@ class SlotMemory {
   void enter(const SlotAccess& access, std::int32_t slice, std::int64_t key, std::vector<TaskIndex>* waits);
   /// Appends the task that wrote the value to be read.
   void wait_to_read(std::int32_t unit, std::vector<TaskIndex>* waits) const;
-  /// Appends those who still read what lies at `spot`, and the last writer.
+  /// Appends the present readers of `spot`, and its last writer.
   void wait_to_write(std::int32_t unit, Spot spot, std::vector<TaskIndex>* waits);
   void note_read(std::int32_t unit, Spot spot, TaskIndex reader);
   void note_write(std::int32_t unit, TaskIndex writer) {

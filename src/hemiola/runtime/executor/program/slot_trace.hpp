@@ -1,5 +1,5 @@
-// Follows every slot that a rank's transfers touch through the steps and decides where each of its values lies, so
-// that no transfer overwrites what another of the same step still reads. No sizes, no slices: those come later, in
+// Follows every slot that a rank's transfers touch through the steps and decides where each of its values lies, so that
+// no transfer overwrites a value that another of the same step still reads. No sizes, no slices: those come later, in
 // `compile`.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace hemiola {
 /// two values that must exist at the same time.
 enum class Spot : std::uint8_t { none, input, output, scratch_a, scratch_b, saved };
 
-/// What one transfer does to a slot of this rank: a send reads `at`; a receive writes `at`, and when it reduces, what
-/// arrives is added to what lies at `operand`. A transfer within the rank does both.
+/// One transfer's effect on a slot of this rank: a send reads `at`; a receive writes `at`, and when it reduces, the
+/// arrived value is added to the one at `operand`. A transfer within the rank does both.
 struct SlotAccess {
   std::int32_t slot = -1;
   Spot at = Spot::none;
@@ -37,16 +37,17 @@ struct Slot {
 };
 
 struct SlotTrace {
-  std::vector<Slot> slots;           ///< the buffer's by chunk, then the first of scratch by chunk, and so on
-  std::vector<SlotAccess> accesses;  ///< one for each transfer of the part; what one within the rank writes
-  std::vector<SlotAccess> inner_reads;  ///< what transfers within the rank read, in their order
+  std::vector<Slot> slots;  ///< the buffer's by chunk, then the first of scratch by chunk, and so on
+  std::vector<SlotAccess>
+      accesses;  ///< one for each transfer of the part; the slot that one within the rank writes
+  std::vector<SlotAccess> inner_reads;  ///< the slots that transfers within the rank read, in their order
   std::vector<std::int32_t>
       inner_read_of;  ///< by transfer: its entry there, or -1; empty where there are none
 };
 
 struct SlotOptions {
   bool in_place = false;     ///< a slot's input and output are the same bytes
-  bool keep_inputs = false;  ///< in place, save what is overwritten
+  bool keep_inputs = false;  ///< in place, save overwritten elements
 };
 
 /// Throws ArgumentError, naming step and chunk, for transfers that cannot mean anything: a slot read or added into
