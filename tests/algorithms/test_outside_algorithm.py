@@ -20,7 +20,7 @@ NETWORK = hm.topologies.switch(4, latency_s=10e-6, bandwidth=1e9)
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register it, for one test."""
-    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))
+    monkeypatch.setattr(registry, "ENTRIES", dict(registry.ENTRIES))
     hm.algorithms.register(one_shot.ONE_SHOT)
 
 

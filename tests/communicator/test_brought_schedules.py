@@ -80,7 +80,7 @@ def test_the_experiment_would_see_a_wrong_result() -> None:
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Register the algorithm that goes wrong, for one test."""
-    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))
+    monkeypatch.setattr(registry, "ENTRIES", dict(registry.ENTRIES))
     return hm.algorithms.register(one_rank_adds.ONE_RANK_ADDS)
 
 
@@ -97,7 +97,7 @@ def test_the_planner_refuses_a_wrong_schedule_of_an_outside_algorithm(ranks: int
 def test_the_planner_verifies_what_is_too_large_to_simulate_before_it_is_chosen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))
+    monkeypatch.setattr(registry, "ENTRIES", dict(registry.ENTRIES))
     variants = lambda task: [hm.algorithms.Variant(0.0, 1 << 40)]  # noqa: E731
     outside = work.dataclasses.replace(one_rank_adds.ONE_RANK_ADDS, variants=variants)
     hm.algorithms.register(outside)

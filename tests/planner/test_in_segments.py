@@ -8,6 +8,8 @@ import hemiola as hm
 from hemiola.algorithms import Task
 from hemiola.planner.budget import Searches
 from hemiola.planner.in_segments import in_segments
+from hemiola.planner.question import Question, traits_of
+from hemiola.planner.sources import SOURCES
 from hemiola.topology.port_speed import port_speed
 
 MIB = 1 << 20
@@ -15,6 +17,11 @@ MIB = 1 << 20
 
 def switch(ranks: int, message_s: float = 0.0) -> hm.Topology:
     return hm.topologies.switch(ranks, latency_s=2.5e-6, bandwidth=25e9, message_s=message_s)
+
+
+def asked(task: Task) -> Question:
+    assert task.topology is not None
+    return Question(task, task.topology, 0.0, Searches(), traits=traits_of(task, task.topology))
 
 
 @pytest.mark.parametrize("message_s", [0.0, 0.2e-6])
@@ -25,7 +32,7 @@ def test_the_formula_of_segments_is_what_a_simulation_finds_or_a_little_more(
 ) -> None:
     network, now = switch(ranks, message_s), hm.Conditions(slow={7: factor})
     task = Task("all_reduce", ranks, nbytes, port_speed(network, now), now, 0, network)
-    (one,) = in_segments(task, 0.0, Searches(), set())
+    (one,) = in_segments(asked(task))
     schedule = one.generate()
     assert schedule.transfer_count == one.transfer_count
     assert 0.93 <= hm.simulate(schedule, network, nbytes, now).seconds / one.formula_s <= 1.002
@@ -67,7 +74,8 @@ def test_segments_are_for_one_slow_rank_behind_one_switch(
 ) -> None:
     now = hm.Conditions(slow=slow)
     task = Task("all_reduce", network.rank_count, MIB, port_speed(network, now), now, 0, network)
-    assert not list(in_segments(task, 0.0, Searches(), set()))
+    (source,) = (one for one in SOURCES if one.make is in_segments)
+    assert not source.concerns(asked(task))
 
 
 def test_it_leaves_algorithms_for_a_late_rank_their_chance() -> None:
@@ -83,6 +91,6 @@ def test_a_delay_counts_for_no_fewer_segments() -> None:
     for late in ({}, {3: 10.0}):
         now = hm.Conditions(late=late, slow={7: 2.0})
         task = Task("all_reduce", 64, nbytes, port_speed(network, now), now, 0, network)
-        (one,) = in_segments(task, 0.0, Searches(), set())
+        (one,) = in_segments(asked(task))
         labels.append(one.variant)
     assert labels[0] == labels[1]

@@ -54,3 +54,14 @@ def test_what_cannot_be_made_is_left_out_with_the_reason() -> None:
     reasons = {one.label: one.reason for one in plan.left_out}
     assert "joined both ways" in reasons["forest (2 pieces)"]
     assert not hm.verify(plan.schedule)
+
+
+@pytest.mark.parametrize("times", [0.3, 4.0])
+def test_on_a_small_network_nothing_around_a_late_rank_is_enough(times: float) -> None:
+    # What is matched comes near the bound of nobody late; packed trees take three quarters of its time.
+    nbytes = 64 << 20
+    delay_s = times * nbytes / 25e9
+    plan = hm.plan(hm.topologies.dgx1(), "all_reduce", nbytes, hm.Conditions(late={3: delay_s}))
+    matched = min(one.seconds for one in plan.alternatives if one.name == "late_matched")
+    assert plan.name == "late_forest"
+    assert plan.seconds - delay_s < 0.75 * (matched - delay_s)

@@ -8,7 +8,7 @@ import hemiola as hm
 from hemiola._core import estimate_by_steps_s, estimate_exchange_s
 from hemiola.errors import ArgumentError
 from hemiola.planner.budget import IN_SIMULATION, SHARES, WORK
-from hemiola.planner.synthesized import is_uneven
+from hemiola.planner.question import is_uneven
 from hemiola.synthesis import topology_algorithms
 from hemiola.verify import first_violation
 

@@ -29,7 +29,7 @@ copyreg.pickle(Algorithm, lambda algorithm: (get, (algorithm.name,)))
 NEEDS = ("", "late", "slow", "topology")
 
 #: By name, in the order of docs/reference/algorithms.md.
-_ENTRIES: dict[str, Algorithm] = {}
+ENTRIES: dict[str, Algorithm] = {}
 
 
 @typed
@@ -54,12 +54,12 @@ def register(algorithm: Algorithm) -> Algorithm:
     Each schedule that it makes is verified, once per digest, before the planner chooses it or a communicator runs it.
     In this process only: ranks that are to run it register it, too, for instance where their module is imported.
     """
-    if algorithm.name in _ENTRIES:
+    if algorithm.name in ENTRIES:
         raise ArgumentError(f"there is an algorithm '{algorithm.name}' already; choose another name")
     if not algorithm.name.startswith(f"{algorithm.kind}_"):
         raise ArgumentError(f"expected a name like '{algorithm.kind}_…', found '{algorithm.name}'")
     _check_needs(algorithm.needs)
-    _ENTRIES[algorithm.name] = algorithm
+    ENTRIES[algorithm.name] = algorithm
     return algorithm
 
 
@@ -87,7 +87,7 @@ def names(kind: str | None = None, *, needs: str | None = "") -> list[str]:
         core.check_kind(kind)
     return [
         name
-        for name, algorithm in _ENTRIES.items()
+        for name, algorithm in ENTRIES.items()
         if kind in (None, algorithm.kind) and needs in (None, algorithm.needs)
     ]
 
@@ -109,17 +109,17 @@ def get(name: str) -> Algorithm:
     ArgumentError
         if there is none of that name.
     """
-    if name not in _ENTRIES:
+    if name not in ENTRIES:
         raise ArgumentError(
             "expected the name of an algorithm, one of those in docs/reference/algorithms.md, "
             f"found '{name[:60]}'{_meant(name)}"
         )
-    return _ENTRIES[name]
+    return ENTRIES[name]
 
 
 def is_brought(name: str) -> bool:
     """Say whether an algorithm comes from outside the package: its schedules are verified before they are taken."""
-    return name in _ENTRIES and name not in _OWN
+    return name in ENTRIES and name not in _OWN
 
 
 @typed
@@ -146,15 +146,15 @@ def candidates(task: Task) -> list[Candidate]:
 
 def functions() -> dict[str, Callable[..., Any]]:
     """Return every function that algorithms offer, by name: those that make a schedule, and their companions."""
-    own = {name: algorithm.function for name, algorithm in _ENTRIES.items()}
+    own = {name: algorithm.function for name, algorithm in ENTRIES.items()}
     beside = {name: getattr(core, name) for entry in core.entries() for name, _ in entry.functions}
     return {**own, **beside}
 
 
 def _meant(name: str) -> str:
     """Return a question after the algorithms whose names end so, or are written alike."""
-    ending = [known for known in _ENTRIES if known.endswith(f"_{name.lower().replace('-', '_')}")]
-    close = ending[:3] or difflib.get_close_matches(name, _ENTRIES, n=3)
+    ending = [known for known in ENTRIES if known.endswith(f"_{name.lower().replace('-', '_')}")]
+    close = ending[:3] or difflib.get_close_matches(name, ENTRIES, n=3)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
@@ -179,4 +179,4 @@ for _algorithm in (
     register(_algorithm)
 
 #: The package's own algorithms; those registered later come from outside.
-_OWN = frozenset(_ENTRIES)
+_OWN = frozenset(ENTRIES)

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hemiola.arguments.fitting import fits
+from hemiola.arguments.typed import fits
 from hemiola.arguments.words import complaint, shown
 
 

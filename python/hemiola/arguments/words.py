@@ -8,8 +8,10 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from hemiola.arguments.fitting import is_mapping, is_sequence, is_union
-
+#: The origins of annotations: of `X | Y`, of a mapping, and of a sequence of any length.
+UNIONS = (typing.Union, types.UnionType)
+MAPPINGS = (dict, collections.abc.Mapping)
+SEQUENCES = (list, collections.abc.Sequence)
 _SHOWN = 60
 _SINGLE = {
     int: "a whole number",
@@ -66,7 +68,7 @@ _BY_TYPE = {
 
 def complaint(call: str, name: str, expected: Any, value: object) -> str:
     """Return the sentence about an argument that does not fit its annotation."""
-    choices = typing.get_args(expected) if is_union(typing.get_origin(expected)) else (expected,)
+    choices = typing.get_args(expected) if typing.get_origin(expected) in UNIONS else (expected,)
     wanted = [choice for choice in choices if choice is not types.NoneType]
     example = _example(name, wanted)
     such_as = f" such as {example}" if example else ""
@@ -77,11 +79,11 @@ def complaint(call: str, name: str, expected: Any, value: object) -> str:
 def in_words(expected: Any) -> str:
     """Return an annotation's demand: 'a sequence of whole numbers', 'text or a path'."""
     origin, inner = typing.get_origin(expected), typing.get_args(expected)
-    if is_union(origin):
+    if origin in UNIONS:
         return _either(inner)
-    if is_mapping(origin):
+    if origin in MAPPINGS:
         return f"a mapping of {_plural(inner[0])} to {_plural(inner[1])}"
-    if is_sequence(origin):
+    if origin in SEQUENCES:
         return f"a sequence of {_plural(inner[0])}"
     if origin is tuple and inner[-1:] != (...,):
         return f"{len(inner)} values in a tuple"
@@ -124,7 +126,7 @@ def _plural(expected: Any) -> str:
     origin, inner = typing.get_origin(expected), typing.get_args(expected)
     if origin is tuple:
         return f"pairs of {_plural(inner[0])}" if len(inner) == 2 else "tuples"
-    if is_union(origin):
+    if origin in UNIONS:
         return " or ".join(map(_plural, inner))
     return f"{_name(expected)} objects"
 

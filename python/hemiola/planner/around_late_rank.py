@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from hemiola.bounds import lower_bound
 from hemiola.errors import ArgumentError
 from hemiola.planner.budget import IN_TREES, Searches
 from hemiola.planner.outcome import LeftOut, NothingMadeError, too_many
+from hemiola.planner.question import Question
 from hemiola.planner.synthesized import as_slow_as_now
 from hemiola.synthesis.around import LateForest, Matched, late_rails, matched
-from hemiola.synthesis.full_mesh import is_full_mesh
 from hemiola.synthesis.late_hosts import Hosts
 
 #: Chunks down each tree, and where every two ranks have a link, so that nothing is to be searched for.
@@ -33,55 +33,43 @@ _MATCHED = "late_matched"
 _FEW_CHUNKS, _MOST_CHUNKS, _FILLING, _MOST_FILLING = (16, 64), 4096, 0.02, 0.8
 #: Of small buffers no more, since chunks would be bytes.
 _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
-#: Schedules that know of nobody late take so many times their bound on large networks.
-_OVER_BOUND = 1.2
+#: Ranks and switches from which on what is made around the late rank may be enough: on smaller networks nothing else
+#: takes long.
+_MANY_VERTICES = 96
+#: Of more ranks than this, schedules that know of nobody late take so many times their bound.
+_MANY_RANKS, _MANY_OVER_BOUND = 500, 1.2
 #: Less is no time after an arrival; and of the least time after it, a shorter wait hides too little of a reduction.
 _LEAST_S, _LEAST_WAIT = 1e-12, 0.25
 
 
-@dataclass
-class AroundLateRank:
-    """The schedules made around a late rank, with so many times the usual effort.
-
-    Attributes
-    ----------
-    found : candidates, and the ones left out.
-    is_enough : bool, whether schedules that know of no late rank are longer, and so not worth the time to make them.
-    """
-
-    found: list[Candidate | LeftOut]
-    is_enough: bool
-
-
-def around_late_rank(
-    topology: Topology, task: Task, bound_s: float, searches: Searches, *, may_be_enough: bool
-) -> AroundLateRank:
-    """Make what knows of the late rank, if there is one.
+def around_late_rank(question: Question) -> Iterator[Candidate | LeftOut]:
+    """List what knows of the late rank; it may be enough.
 
     Nothing where one switch joins all ranks: there an algorithm of the registry is at the bound, whichever rank is
     slow.
     """
-    has_one = task.kind == "all_reduce" and len(task.late_ranks) == 1
-    if not has_one or topology.rank_count < 3 or topology.switch_count == 1:
-        return AroundLateRank([], False)
+    topology, task, bound_s, searches = question.topology, question.task, question.bound_s, question.searches
     found = [
         *_on_hosts(topology, task, bound_s, searches),
         *_on_late_rails(topology, task, bound_s, searches),
     ]
     are_hosts = _is_near(topology, task, found)
-    if not is_full_mesh(topology) and not are_hosts:
+    if "full mesh" not in question.traits and not are_hosts:
         found += _matched(topology, task, bound_s, searches)
     is_grid = topology.switch_count > 0 and task.grid is not None and not task.conditions.slow_ranks
     if is_grid:  # few trees may be what hosts do not come near
-        found += _packed(topology, task, bound_s, searches)
-    is_enough = may_be_enough and (are_hosts or _is_near(topology, task, found))
+        found += _packed(question)
+    is_large = topology.rank_count + topology.switch_count > _MANY_VERTICES
+    is_enough = is_large and searches.effort <= 1 and (are_hosts or _is_near(topology, task, found))
     if is_enough:
         found.append(
             LeftOut("late_forest", "another schedule around the late rank comes near enough to the bound")
         )
     elif not is_grid:
-        found += _packed(topology, task, bound_s, searches)
-    return AroundLateRank(found, is_enough)
+        found += _packed(question)
+    if is_enough and question.links_decide:
+        question.is_enough = question.is_around_enough = True
+    yield from found
 
 
 def beside_late_rank(
@@ -107,11 +95,18 @@ def _is_near(topology: Topology, task: Task, found: Sequence[Candidate | LeftOut
     if not made:
         return False
     largest = max(made, key=lambda one: one.transfer_count).generate()
-    conditions = task.conditions
-    seconds, _ = estimate_by_steps_s(largest, topology, task.nbytes, conditions.late, conditions.slow_ranks)
-    together = replace(conditions, late={})
-    bound_s = lower_bound(topology, task.kind, task.nbytes, conditions=together).seconds
-    return seconds - task.delay_s <= _OVER_BOUND * bound_s
+    late, slow = task.conditions.late, task.conditions.slow_ranks
+    seconds, _ = estimate_by_steps_s(largest, topology, task.nbytes, late, slow)
+    over = _MANY_OVER_BOUND if topology.rank_count > _MANY_RANKS else 1.0
+    return seconds - task.delay_s <= over * _together_s(task)
+
+
+@lru_cache(maxsize=8)
+def _together_s(task: Task) -> float:
+    """Return the lower bound where nobody is late."""
+    assert task.topology is not None
+    together = replace(task.conditions, late={})
+    return lower_bound(task.topology, task.kind, task.nbytes, conditions=together).seconds
 
 
 def _on_hosts(
@@ -200,14 +195,13 @@ def _of_matched(made: Matched, bound_s: float) -> Candidate:
     return Candidate(_MATCHED, label, bound_s, schedule.transfer_count, partial(given, schedule))
 
 
-def _packed(
-    topology: Topology, task: Task, bound_s: float, searches: Searches
-) -> Iterator[Candidate | LeftOut]:
+def _packed(question: Question) -> Iterator[Candidate | LeftOut]:
     """Trees packed around the late rank.
 
     A delay too short for reducing everything in is long enough for a share of the buffer.
     """
-    is_made = is_full_mesh(topology)
+    topology, task, bound_s = question.topology, question.task, question.bound_s
+    is_made = "full mesh" in question.traits
     forest = LateForest(topology, task.late_ranks[0], task.nbytes)
     counts = _PIECES_OF_FULL_MESH if is_made else _PIECES
     source = "late_stars" if is_made else "late_forest"
@@ -215,7 +209,7 @@ def _packed(
 
     def made(pieces: int, part: float) -> Schedule:
         make, at_least = partial(forest.schedule, pieces, part), IN_TREES * per_piece * pieces
-        return searches.run(f"late_forest ({pieces} pieces)", 1, make, source, at_least=at_least)
+        return question.searches.run(f"late_forest ({pieces} pieces)", 1, make, source, at_least=at_least)
 
     for pieces in counts:
         variant = f"{pieces} pieces"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hemiola import algorithms
 from hemiola._core import Schedule
 from hemiola.algorithms import Candidate
@@ -28,6 +30,11 @@ def _why_wrong(name: str, made: object) -> str:
         return f"a schedule for {made.collective.kind}, not for {kind}"
     wrong = first_violation(made)
     return "" if wrong is None else f"a wrong schedule: {in_words(wrong)}"
+
+
+def checked_when_made(candidate: Candidate) -> Callable[[], Schedule]:
+    """Return its generator, which raises ArgumentError where it makes a wrong schedule."""
+    return lambda: checked(candidate.name, candidate.generate())
 
 
 def made_now(candidate: Candidate) -> Candidate:

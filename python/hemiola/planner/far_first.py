@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from functools import partial
 
 from hemiola._core import far_first_exchange
-from hemiola.algorithms import Candidate, Task
+from hemiola.algorithms import Candidate
+from hemiola.planner.question import Question
 
 #: Its name among candidates.
 FAR_FIRST = "all_to_all_far_first"
 
 
-def far_first(task: Task, bound_s: float) -> Iterator[Candidate]:
-    """List it for an all-to-all; its formula is the lower bound, since only the links say how near it comes to that."""
-    if task.kind != "all_to_all" or task.nbytes == 0 or task.topology is None:
+def far_first(question: Question) -> Iterator[Candidate]:
+    """List it; its formula is the lower bound, since only the links say how near it comes to that."""
+    task = question.task
+    if task.nbytes == 0:
         return
     count = task.rank_count * (task.rank_count - 1)
-    yield Candidate(FAR_FIRST, "", bound_s, count, partial(far_first_exchange, task.topology))
+    yield Candidate(FAR_FIRST, "", question.bound_s, count, partial(far_first_exchange, question.topology))

@@ -3,23 +3,23 @@ registry's own choice keeps messages so long that a port's speed can be told fro
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from functools import partial
 from operator import itemgetter
+from typing import Any
 
-from hemiola import algorithms
-from hemiola.algorithms import Candidate, Task
+from hemiola._core.algorithms import all_reduce_weighted_exchange, all_reduce_weighted_exchange_parts
+from hemiola.algorithms import Candidate
 from hemiola.algorithms.fewest_pieces import fewest_pieces
-from hemiola.algorithms.from_task import arguments_from
-from hemiola.planner.budget import IN_MAKING, IN_SIMULATION, Searches
-from hemiola.synthesis.full_mesh import is_lone_switch
+from hemiola.planner.budget import IN_MAKING, IN_SIMULATION
+from hemiola.planner.question import Question
 
 _NAME = "all_reduce_weighted_exchange"
 _SEGMENTS = (2, 4, 8, 16, 32, 64)
 
 
-def in_segments(task: Task, bound_s: float, searches: Searches, known: Container[str]) -> Iterator[Candidate]:
-    """List the best number of segments by formula, unless it is known; only where one switch has one slow rank.
+def in_segments(question: Question) -> Iterator[Candidate]:
+    """List the best number of segments by formula, unless the registry lists it.
 
     Where simulating it takes more than its share, the formula stands for that.
 
@@ -27,12 +27,10 @@ def in_segments(task: Task, bound_s: float, searches: Searches, known: Container
     K segments. T is the busiest port's time for all of them, and c = min(1, l - 1). A simulation finds that, or up to 6
     % less.
     """
-    slow = [factor for factor in task.conditions.slow_ranks.values() if factor > 1]
-    if task.kind != "all_reduce" or len(slow) != 1 or task.rank_count < 3 or task.nbytes == 0:
+    task, searches = question.task, question.searches
+    if task.nbytes == 0:
         return
-    if task.topology is None or not is_lone_switch(task.topology):
-        return
-    n, factor = task.rank_count, slow[0]
+    n, factor = task.rank_count, max(task.conditions.slow_ranks.values())
     whole_s = _load(n, factor) * task.nbytes / (task.speed.bandwidth * factor)
     waits_s = task.speed.latency_s + (n - 2) * task.speed.message_s
     a_segment = 2 * (n if factor < 2 else n - 1) * (n - 1)
@@ -47,18 +45,16 @@ def in_segments(task: Task, bound_s: float, searches: Searches, known: Container
 
     seconds, segments = fewest_pieces(found, with_messages_s, itemgetter(1)) or (0.0, 0)
     label = f"{segments} segments"
-    if not segments or f"{_NAME} ({label})" in known:
+    if not segments or any((one.name, one.variant) == (_NAME, label) for one in question.known):
         return
-    exchange = algorithms.get(_NAME)
-    stated = arguments_from(task, (name for name, is_required in exchange.parameters.items() if is_required))
-    arguments = {**stated, "segments": segments}
+    arguments: dict[str, Any] = {"rank_count": n, "slow": task.conditions.slow_ranks, "segments": segments}
     yield Candidate(
         _NAME,
         label,
-        max(bound_s, task.delay_s + seconds),
+        max(question.bound_s, task.delay_s + seconds),
         segments * a_segment,
-        partial(exchange.function, **arguments),
-        parts=None if exchange.parts is None else partial(exchange.parts, **arguments),
+        partial(all_reduce_weighted_exchange, **arguments),
+        parts=partial(all_reduce_weighted_exchange_parts, **arguments),
         arguments=arguments,
         is_simulation=bool(searches.excess(_NAME, segments * a_segment, IN_SIMULATION["fluid"], later=True)),
     )

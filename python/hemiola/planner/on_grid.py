@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 
-from hemiola import algorithms
+from hemiola._core.algorithms import all_reduce_themis
 from hemiola.algorithms import Candidate, Task
-from hemiola.algorithms.from_task import arguments_from
-from hemiola.planner.budget import Searches
 from hemiola.planner.outcome import LeftOut
+from hemiola.planner.question import Question
 
 _NAME = "all_reduce_themis"
 #: Parts that are tried: few for small buffers, many to keep all dimensions busy.
 _PARTS = (1, 4, 16, 64)
 
 
-def on_grid(task: Task, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:
-    """List the schedules for a grid, as far as their share goes; nothing where the topology is none.
+def on_grid(question: Question) -> Iterator[Candidate | LeftOut]:
+    """List the schedules for a grid, as far as their share goes.
 
     Their formula is the lower bound, since only the links say how near they come to it.
     """
-    if task.kind != "all_reduce" or task.nbytes == 0 or task.grid is None:
+    task = question.task
+    if task.nbytes == 0 or task.grid is None:
         return
-    if sum(size > 1 for size in task.grid.dims) < 2:
-        return
-    themis = algorithms.get(_NAME)
-    stated = arguments_from(task, (name for name, is_required in themis.parameters.items() if is_required))
+    stated = {**asdict(task.grid), "nbytes": task.nbytes}
     for parts in _PARTS:
         arguments = {**stated, "chunk_count": parts}
         count, label = _transfer_count(task, parts), f"{parts} parts"
-        if excess := searches.excess(_NAME, count):
+        if excess := question.searches.excess(_NAME, count):
             yield LeftOut(f"{_NAME} ({label})", excess)
             continue
         yield Candidate(
-            _NAME, label, bound_s, count, partial(themis.function, **arguments), arguments=arguments
+            _NAME,
+            label,
+            question.bound_s,
+            count,
+            partial(all_reduce_themis, **arguments),
+            arguments=arguments,
         )
 
 

@@ -6,21 +6,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from hemiola import algorithms
-from hemiola._core.algorithms import mesh_trees_cost
+from hemiola._core.algorithms import all_reduce_mesh_trees, mesh_trees_cost
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.fewest_pieces import as_good_as, fewest_pieces
-from hemiola.algorithms.from_task import arguments_from
 from hemiola.algorithms.task import given
-from hemiola.planner.budget import IN_ARRAYS, IN_RACE, Searches
+from hemiola.planner.budget import IN_ARRAYS, IN_RACE
 from hemiola.planner.outcome import LeftOut, too_many
+from hemiola.planner.question import Question
 
 _NAME = "all_reduce_mesh_trees"
 #: Beside the first, other numbers of lines are tried where they come as near.
@@ -40,19 +39,17 @@ class _Choice:
     chunks: int
 
 
-def on_mesh(
-    task: Task, bound_s: float, searches: Searches, *, is_alone: bool, links_decide: bool
-) -> Iterator[Candidate | LeftOut]:
-    """List the schedules for a mesh, as far as their share goes; nothing where the topology is none.
+def on_mesh(question: Question) -> Iterator[Candidate | LeftOut]:
+    """List the schedules for a mesh, as far as their share goes; they may be enough.
 
-    Their formula is the lower bound, since only an estimate knows the turns that chunks take. `is_alone`: nothing else
-    that takes long to make is in the race. Unless links alone decide, each transfer is looked at.
+    Their formula is the lower bound, since only an estimate knows the turns that chunks take. Unless links alone
+    decide, each transfer is looked at.
     """
-    if task.kind != "all_reduce" or task.nbytes == 0 or not is_mesh(task):
+    task, searches, links_decide = question.task, question.searches, question.links_decide
+    if task.nbytes == 0 or task.grid is None:
         return
-    assert task.grid is not None
-    entry = algorithms.get(_NAME)
-    stated = arguments_from(task, (name for name, is_required in entry.parameters.items() if is_required))
+    is_alone = links_decide and _is_enough(task, searches.effort)
+    stated: dict[str, Any] = {**asdict(task.grid), "nbytes": task.nbytes}
     each = IN_RACE if links_decide else IN_RACE + IN_ARRAYS
     most = math.floor(searches.share(_NAME, later=not is_alone) / each)
     choices = _choices(task, stated, most)
@@ -64,26 +61,26 @@ def on_mesh(
         if choice != choices[0] and searches.excess(_NAME, transfers, each, later=True):
             return
         arguments = {**stated, "chunk_count": choice.chunks, "line_count": choice.lines}
-        schedule = entry.function(**arguments)
+        schedule = all_reduce_mesh_trees(**arguments)
+        question.is_enough |= is_alone
         label = f"{choice.lines} lines, {choice.chunks} chunks"
         yield Candidate(
-            _NAME, label, bound_s, schedule.transfer_count, partial(given, schedule), arguments=arguments
+            _NAME,
+            label,
+            question.bound_s,
+            schedule.transfer_count,
+            partial(given, schedule),
+            arguments=arguments,
         )
 
 
-def is_mesh(task: Task) -> bool:
-    """Say whether the topology is a grid of lines."""
-    return task.grid is not None and all(wires == "line" for wires in task.grid.wires)
-
-
-def is_enough(task: Task, effort: float) -> bool:
+def _is_enough(task: Task, effort: float) -> bool:
     """Say whether nothing synthesized for a mesh, and no parts on a grid, come nearer the bound.
 
     Where dimensions of unequal links are more than two, and where ranks are slow or late, they may.
     """
-    if task.kind != "all_reduce" or task.nbytes < _SMALL_BUFFER or not is_mesh(task):
+    if task.nbytes < _SMALL_BUFFER or task.grid is None:
         return False
-    assert task.grid is not None
     is_plain = not task.late_ranks and all(factor == 1 for factor in task.conditions.slow_ranks.values())
     is_even = len(task.grid.dims) <= 2 or len(set(task.grid.bandwidth)) == 1
     most = _MOST_RANKS_OF_LINE_WITH_OTHERS if len(task.grid.dims) == 1 else _MOST_RANKS_WITH_OTHERS

@@ -8,25 +8,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from hemiola import algorithms
-from hemiola._core import Schedule, Topology
+from hemiola._core import Schedule
+from hemiola._core.algorithms import all_reduce_blueconnect
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.fewest_pieces import fewest_pieces
 from hemiola.planner.budget import IN_SIMULATION, Searches
 from hemiola.planner.outcome import LeftOut
-from hemiola.synthesis.full_mesh import (
-    broadcast_through_all,
-    is_full_mesh,
-    is_lone_switch,
-    reduce_through_all,
-)
+from hemiola.planner.question import Question
+from hemiola.synthesis.full_mesh import broadcast_through_all, reduce_through_all
 
 #: Pieces of each share of a broadcast through all ranks, and parts of a direct all-reduce.
 _PIECES, _PARTS = (1, 2, 4, 8, 16, 32, 64), (2, 4, 8, 16, 32, 64)
+_IN_PARTS = "all_reduce_blueconnect"
 #: Of the time of pipelined trees and of fewer pieces, which a formula has to promise where nothing is simulated. Trees
 #: that a slow rank is a leaf of are faster than their formula, by a sixth where that was simulated.
 _SHARE, _SHARE_BESIDE_SLOW = 0.95, 0.75
@@ -49,19 +46,16 @@ class _Hop:
     port_count: int
 
     @classmethod
-    def of(cls, topology: Topology, task: Task) -> _Hop | None:
-        """Find it; None where some ranks are farther from each other."""
-        speed, others = task.speed, task.rank_count - 1
-        if task.rank_count < 3:
-            return None
-        if is_lone_switch(topology):
+    def of(cls, question: Question) -> _Hop:
+        """Find it."""
+        task, speed = question.task, question.task.speed
+        if "switch" in question.traits:
             return cls("switch", speed.latency_s - speed.message_s, speed.message_s, speed.bandwidth, 1)
-        if not is_full_mesh(topology):
-            return None
-        link = np.asarray(topology.links)[0]
+        link = np.asarray(question.topology.links)[0]
         slowest = max(task.conditions.slow_ranks.values(), default=1.0)
         bandwidth = float(link["bandwidth"]) / slowest
-        return cls("fully_connected", float(link["latency_s"]), float(link["message_s"]), bandwidth, others)
+        latency_s, message_s = float(link["latency_s"]), float(link["message_s"])
+        return cls("fully_connected", latency_s, message_s, bandwidth, task.rank_count - 1)
 
     def to_all_s(self, nbytes: float, rank_count: int) -> float:
         """Return how long a rank's ports are busy with sending so many bytes in all, as much to each other rank."""
@@ -69,18 +63,15 @@ class _Hop:
         return messages * self.message_s + nbytes / self.port_count / self.bandwidth
 
 
-def one_hop(task: Task, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:
-    """List these schedules, as far as their share goes; nothing where ranks are farther apart.
+def one_hop(question: Question) -> Iterator[Candidate | LeftOut]:
+    """List these schedules, as far as their share goes.
 
     Published algorithms of one root know one port, and pay a latency for every level of a tree; a direct all-reduce
     waits for the last byte of its first half before it begins with the second.
     """
-    if task.topology is None or (hop := _Hop.of(task.topology, task)) is None:
-        return
-    if task.kind in ("broadcast", "reduce"):
-        yield from _through_all(task, hop, bound_s, searches)
-    elif task.kind == "all_reduce":
-        yield from _in_parts(task, hop, bound_s, searches)
+    hop = _Hop.of(question)
+    found = _in_parts if question.task.kind == "all_reduce" else _through_all
+    yield from found(question.task, hop, question.bound_s, question.searches)
 
 
 def _through_all(task: Task, hop: _Hop, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:
@@ -149,20 +140,19 @@ def _in_parts(task: Task, hop: _Hop, bound_s: float, searches: Searches) -> Iter
         first_s = max(2 * parts * part_s, (parts + 1) * part_s + hop.latency_s)
         return task.delay_s + first_s + hop.latency_s
 
-    blueconnect = algorithms.get("all_reduce_blueconnect")
     fitting = []
     for parts in _PARTS:
         if seconds(parts) > (1 - _LEAST_GAIN) * seconds(1):
             continue
         count = 2 * parts * n * (n - 1)
-        if excess := searches.excess(blueconnect.name, count, IN_SIMULATION["fluid"]):
-            yield LeftOut(f"{blueconnect.name} ({parts} parts)", excess)
+        if excess := searches.excess(_IN_PARTS, count, IN_SIMULATION["fluid"]):
+            yield LeftOut(f"{_IN_PARTS} ({parts} parts)", excess)
         else:
             fitting.append((seconds(parts), parts, count))
     found = _fewest(fitting, task)
     if found is not None:
         predicted_s, parts, count = found
-        arguments = {
+        arguments: dict[str, Any] = {
             "dims": (n,),
             "wires": (hop.wires,),
             "latency_s": (hop.latency_s + hop.to_all_s(once, n),),
@@ -171,10 +161,10 @@ def _in_parts(task: Task, hop: _Hop, bound_s: float, searches: Searches) -> Iter
             "chunk_count": parts,
         }
         yield Candidate(
-            blueconnect.name,
+            _IN_PARTS,
             f"{parts} parts",
             max(bound_s, predicted_s),
             count,
-            partial(blueconnect.function, **arguments),
+            partial(all_reduce_blueconnect, **arguments),
             arguments=arguments,
         )

@@ -13,30 +13,22 @@ from dataclasses import replace
 from functools import partial
 
 from hemiola._core import Topology
-from hemiola.algorithms import Candidate, Task, candidates
+from hemiola.algorithms import registry
 from hemiola.arguments import typed
 from hemiola.bounds import lower_bound
 from hemiola.codecs import Speeds, speeds
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
-from hemiola.planner.around_late_rank import around_late_rank, beside_late_rank
-from hemiola.planner.around_slow import are_enough
 from hemiola.planner.brought import made_now
 from hemiola.planner.budget import IN_SIMULATION, Searches
 from hemiola.planner.crowding import crowding_s
-from hemiola.planner.far_first import FAR_FIRST, far_first
-from hemiola.planner.in_segments import in_segments
-from hemiola.planner.on_grid import on_grid
-from hemiola.planner.on_mesh import is_enough, on_mesh
-from hemiola.planner.one_hop import one_hop
-from hemiola.planner.outcome import LeftOut, Plan, nothing_runs
+from hemiola.planner.far_first import FAR_FIRST
+from hemiola.planner.outcome import Plan, nothing_runs
+from hemiola.planner.question import Question, facts_of
 from hemiola.planner.race import Race, SparseRace
-from hemiola.planner.synthesized import ONE_SHOT, is_uneven, synthesized
-from hemiola.planner.through_hosts import least_chunks_beside, through_hosts
+from hemiola.planner.sources import found
+from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
-from hemiola.topology.named_nics import settled
-from hemiola.topology.port_speed import port_speed
-from hemiola.topology.slow_ports import with_even_ports
 
 _MOST_EFFORT = 1_000.0
 
@@ -112,56 +104,38 @@ def plan(
     """
     told = conditions or Conditions()
     _check(topology, nbytes, network, combine_bandwidth, crowding, shared_message_s, effort)
-    name = topology.name
-    topology, conditions = with_even_ports(*settled(topology, replace(told, density=1.0)))
-    bound = lower_bound(topology, kind, nbytes, conditions=conditions, root=root)
-    speed = port_speed(topology, conditions)
-    task = Task(kind, topology.rank_count, nbytes, speed, conditions, root, topology, shared_message_s)
+    dense = told if told.density == 1 else replace(told, density=1.0)
+    facts = facts_of(topology, kind, nbytes, dense, root, shared_message_s, tuple(registry.ENTRIES.values()))
+    task, bound, name = facts.task, facts.bound, topology.name
     with ProgressBar("planning") as bar:
-        searches = Searches(effort, bar)
         # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
         is_network_alone = math.isinf(combine_bandwidth)
-        found, left_out = _found(
-            topology,
+        question = Question(
             task,
+            facts.topology,
             bound.seconds,
-            searches,
-            messages_are_told=is_network_alone or speed.message_s > 0,
+            Searches(effort, bar),
+            facts.known,
+            facts.traits,
+            messages_are_told=is_network_alone or task.speed.message_s > 0,
             may_be_short=is_network_alone and not watches_ports,
             links_decide=is_network_alone and crowding == shared_message_s == 0 and told.density == 1,
             is_fluid=network == "fluid",
         )
-        if not found:
+        racing, left_out = found(question)
+        if not racing:
             raise nothing_runs(kind, topology.rank_count)
-        sharing = partial(crowding_s, nbytes=nbytes, bandwidth=speed.bandwidth, crowding=crowding)
-        race = Race(
-            topology,
-            nbytes,
-            conditions,
-            network,
-            combine_bandwidth,
-            sharing if crowding else None,
-            shared_message_s,
-            searches=searches,
-            least_s=bound.seconds if is_uneven(topology) else None,
-        )
-        alternatives, chosen = race.race(found)
-        left_out += race.left_out
+        sharing = partial(crowding_s, nbytes=nbytes, bandwidth=task.speed.bandwidth, crowding=crowding)
+        race = Race(question, network, combine_bandwidth, sharing if crowding else None)
+        alternatives, chosen = race.race(racing)
         bar.at(1.0)
         coded = None
         if told.density < 1:
-            sparse = SparseRace(
-                topology,
-                nbytes,
-                replace(conditions, density=told.density),
-                network,
-                codecs or speeds(),
-                shared_message_s,
-            )
+            sparse = SparseRace(question, told.density, network, codecs or speeds())
             # Programs with scratch slots are plain; and coded ones are simulated, which over many hops takes minutes.
-            can_be_coded = [one for one in found if one.name not in (ONE_SHOT, FAR_FIRST)]
+            can_be_coded = [one for one in racing if one.name not in (ONE_SHOT, FAR_FIRST)]
             coded, coded_alternatives, coded_chosen = sparse.compare(kind, can_be_coded, alternatives[0])
-            bound = lower_bound(topology, kind, nbytes, conditions=sparse.conditions, root=root)
+            bound = lower_bound(question.topology, kind, nbytes, conditions=sparse.conditions, root=root)
             if coded.is_coded:
                 alternatives, chosen = coded_alternatives, coded_chosen
     return Plan(
@@ -172,71 +146,12 @@ def plan(
         told,
         network,
         bound,
-        speed,
+        task.speed,
         alternatives,
-        made_now(chosen),
+        made_now(chosen) if chosen.name in facts.brought else chosen,
         coded,
-        tuple(left_out),
+        (*left_out, *race.left_out),
     )
-
-
-def _found(
-    topology: Topology,
-    task: Task,
-    bound_s: float,
-    searches: Searches,
-    *,
-    messages_are_told: bool,
-    may_be_short: bool,
-    links_decide: bool,
-    is_fluid: bool,
-) -> tuple[list[Candidate], list[LeftOut]]:
-    """List what may race, and what is too large to be made for it.
-
-    What was made for the topology comes first, then what knows more of it than a port: hundreds of slices of the latter
-    would leave the former nothing to be made with. Those for grids come last, since the largest would leave the others
-    nothing to be simulated with. What takes latency out by sending more messages is there where it is told what these
-    cost, and messages of exchanges for slow ranks are shorter than telling ports apart takes where they may be. Where
-    nothing but links decides, trees of a mesh, or what is made around a late rank, may be known to come nearer the
-    bound than what takes long to make.
-    """
-    known, effort = candidates(task), searches.effort
-    in_shares: list[Candidate | LeftOut] = []
-    if messages_are_told and is_uneven(topology):
-        in_shares += through_hosts(task, bound_s, searches)
-    late = around_late_rank(topology, task, bound_s, searches, may_be_enough=effort <= 1)
-    late_is_enough = links_decide and late.is_enough
-    may_be_enough = links_decide and is_enough(task, effort)
-    on_meshes: list[Candidate | LeftOut] = []
-    if is_uneven(topology) and not late_is_enough:
-        on_meshes += on_mesh(task, bound_s, searches, is_alone=may_be_enough, links_decide=links_decide)
-    trees_are_enough = may_be_enough and any(isinstance(one, Candidate) for one in on_meshes)
-    trees_are_enough |= links_decide and is_fluid and effort == 1 and are_enough(known, task, bound_s)
-    is_searched = not trees_are_enough and not late_is_enough
-    least_chunks = least_chunks_beside(in_shares, task)
-    made = synthesized(topology, task, bound_s, searches, least_chunks=least_chunks, is_searched=is_searched)
-    made += on_meshes
-    on_grids = [*on_grid(task, bound_s, searches)] if is_uneven(topology) and is_searched else []
-    hop_apart = [*one_hop(task, bound_s, searches)] if messages_are_told else []
-    if is_uneven(topology):
-        made += far_first(task, bound_s)
-    made += in_shares
-    plain = [one for one in (*known, *hop_apart) if isinstance(one, Candidate) and not one.knows_topology]
-    if may_be_short:
-        plain += in_segments(task, bound_s, searches, {one.label for one in plain})
-    around = [one for one in late.found if isinstance(one, Candidate)]
-    found = [
-        *(one for one in made if isinstance(one, Candidate)),
-        *([] if late_is_enough else around),
-        *(one for one in (*known, *hop_apart) if isinstance(one, Candidate) and one.knows_topology),
-        *sorted(plain, key=lambda one: (one.formula_s, one.name, one.variant)),
-        *(one for one in on_grids if isinstance(one, Candidate)),
-    ]
-    left_out = [one for one in (*late.found, *made, *hop_apart, *on_grids) if isinstance(one, LeftOut)]
-    if late_is_enough:
-        found, too_large = beside_late_rank(around, found)
-        found, left_out = [*around, *found], [*left_out, *too_large]
-    return found, left_out
 
 
 def _check(

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from hemiola._core import Schedule, Topology, busiest_link_s, estimate_by_steps_s, estimate_exchange_s
 from hemiola._core import hops as hops_from
+from hemiola._core import simulate as simulate_in_core
 from hemiola.algorithms import Candidate
 from hemiola.algorithms.fewest_pieces import AS_GOOD, as_good_as, fewest_pieces
 from hemiola.algorithms.task import given
 from hemiola.codecs import Speeds
-from hemiola.conditions import Conditions
-from hemiola.planner.brought import checked
 from hemiola.planner.budget import IN_LINK, IN_MAKING, IN_RACE, IN_SEARCH, IN_SIMULATION, Searches
 from hemiola.planner.coded import CodedChoice
 from hemiola.planner.distinct import distinct_messages
 from hemiola.planner.outcome import SAME, Alternative, LeftOut, NothingMadeError, too_many
+from hemiola.planner.question import Question
 from hemiola.planner.sparse_rule import link_bandwidth
 from hemiola.simulate import simulate
 from hemiola.topology.port_speed import port_speed
@@ -35,6 +35,8 @@ _DIRECT_EXCHANGE = "all_to_all_direct"
 _ESTIMATED_TIMES = 2.0
 #: Estimates of pipelines on rails are up to 18 % high. Around a late rank an estimate so near the first is simulated.
 _NEAR_ESTIMATE = 1.1
+#: Where no message leaves zeros out, encoding takes no time.
+_NO_CODECS = (math.inf, math.inf, math.inf, 0.0, 0.0)
 
 
 class Race:
@@ -42,41 +44,36 @@ class Race:
 
     def __init__(
         self,
-        topology: Topology,
-        nbytes: int,
-        conditions: Conditions,
+        question: Question,
         network: str,
-        combine_bandwidth: float,
-        crowding_s: Callable[[Schedule], float] | None,
-        shared_message_s: float = 0.0,
-        *,
-        searches: Searches | None = None,
-        least_s: float | None = None,
+        combine_bandwidth: float = math.inf,
+        crowding_s: Callable[[Schedule], float] | None = None,
     ) -> None:
-        """`least_s`: the lower bound, where formulas know too little of the network to decide anything."""
-        self._topology = topology
-        self._nbytes = nbytes
-        self._conditions = conditions
+        task = question.task
+        self._topology = question.topology
+        self._nbytes = task.nbytes
+        self._conditions = task.conditions
+        self._slow = task.conditions.slow_ranks
         self._network = network
         self._combine_bandwidth = combine_bandwidth
         self._crowding_s = crowding_s
-        self._shared_message_s = shared_message_s
-        self._searches = searches or Searches()
+        self._shared_message_s = task.shared_message_s
+        self._searches = question.searches
         self._in_simulation = IN_SIMULATION[network]
         self._budget = self._searches.share("simulated") / self._in_simulation  #: in transfers
-        self._least_s = least_s
+        #: The lower bound, where formulas know too little of the network to decide anything.
+        self._least_s = question.bound_s if "uneven" in question.traits else None
         self._has_spared = False
         raced = self._searches.share("raced")
         self._may_make, self._most_followed = raced / IN_RACE, raced / IN_LINK
         self._most_searched = raced / IN_SEARCH
         self._shown = self._searches.share("shown") / self._in_simulation
-        self._messages_cost = bool((topology.links["message_s"] > 0).any())
+        self._messages_cost = bool((self._topology.links["message_s"] > 0).any())
         self._is_any_known = False  #: simulated or estimated
         self._for_the_first = self._budget  #: after the race, where an estimate has won it
         self._cost: dict[tuple[str, str], float] = {}  #: of simulating estimated candidates
         self._best_estimated: tuple[Alternative, Schedule] | None = None
         self.left_out: list[LeftOut] = []  #: of which nothing is known but a formula that knows too little
-        self._codecs: Speeds | None = None  #: of conditions with a density
 
     def race(self, found: Sequence[Candidate]) -> tuple[tuple[Alternative, ...], Candidate]:
         """Return every candidate with its times, the winner first, and the winner, made already if it was simulated."""
@@ -219,7 +216,7 @@ class Race:
         if self._least_s is None:
             return None
         estimated_s, work = estimate_by_steps_s(
-            schedule, self._topology, self._nbytes, self._conditions.late, self._conditions.slow_ranks
+            schedule, self._topology, self._nbytes, self._conditions.late, self._slow
         )
         cost = work if self._network == "fluid" else schedule.transfer_count
         # The slower it is than the best by its estimate, which can be high, the less it may cost.
@@ -252,7 +249,7 @@ class Race:
         is_direct = candidate.name == _DIRECT_EXCHANGE
         if is_direct and hops <= self._most_followed:
             estimated_s, work = estimate_exchange_s(
-                self._topology, self._nbytes, self._conditions.late, self._conditions.slow_ranks
+                self._topology, self._nbytes, self._conditions.late, self._slow
             )
             self._cost[candidate.name, candidate.variant] = work
             return replace(judged, estimated_s=max(estimated_s, self._least_s or 0.0))
@@ -275,7 +272,7 @@ class Race:
         elif not candidate.is_searched:
             self._may_make -= making
         with self._searches.beside(0 if candidate.is_searched else IN_RACE * candidate.transfer_count):
-            schedule = checked(candidate.name, candidate.generate())
+            schedule = candidate.generate()
         if self._least_s is not None and (reason := self._goes_far(schedule)):
             self._may_make += self._making(candidate)
             self.left_out.append(LeftOut(candidate.label, reason))
@@ -312,21 +309,30 @@ class Race:
         """
         if schedule.transfer_count <= self._shown:
             return None
-        link_s = busiest_link_s(schedule, self._topology, self._nbytes, self._conditions.slow_ranks)
+        link_s = busiest_link_s(schedule, self._topology, self._nbytes, self._slow)
         return link_s if link_s > best_s else None
 
     def _simulate(self, schedule: Schedule) -> float:
         with self._searches.beside(self._in_simulation * schedule.transfer_count):
-            timeline = simulate(
-                schedule,
-                self._topology,
-                self._nbytes,
-                conditions=self._conditions,
-                network=self._network,
-                unchecked=True,  # ours are tested, the others checked
-                codecs=self._codecs,
-            )
-        return float(timeline.seconds) + self._beside_s(schedule)
+            return self._simulated_s(schedule) + self._beside_s(schedule)
+
+    def _simulated_s(self, schedule: Schedule) -> float:
+        """Simulate it as it is: ours are tested, the others checked."""
+        timeline = simulate_in_core(
+            schedule,
+            self._topology,
+            self._nbytes,
+            late=dict(self._conditions.late),
+            slow=self._slow,
+            density=1.0,
+            codecs=_NO_CODECS,
+            network=self._network,
+            noise=0.0,
+            seed=0,
+            keep_spans=False,
+            progress=None,
+        )
+        return timeline.seconds
 
     def _beside_s(self, schedule: Schedule) -> float:
         """Return what a schedule takes beside what the network explains."""
@@ -382,18 +388,10 @@ class Race:
 class SparseRace(Race):
     """Simulates candidates whose messages leave zeros out; no formula and no count of plain bytes speaks of these."""
 
-    def __init__(
-        self,
-        topology: Topology,
-        nbytes: int,
-        conditions: Conditions,
-        network: str,
-        codecs: Speeds,
-        shared_message_s: float = 0.0,
-    ) -> None:
-        super().__init__(topology, nbytes, conditions, network, math.inf, None, shared_message_s)
-        self._codecs = self.codecs = codecs
-        self.conditions = conditions
+    def __init__(self, question: Question, density: float, network: str, codecs: Speeds) -> None:
+        super().__init__(replace(question, searches=Searches(), traits=frozenset()), network)
+        self.codecs = codecs
+        self._conditions = self.conditions = replace(question.task.conditions, density=density)
 
     def compare(
         self, kind: str, found: Sequence[Candidate], dense: Alternative
@@ -414,6 +412,18 @@ class SparseRace(Race):
             best.simulated_s,
         )
         return choice, alternatives, chosen
+
+    def _simulated_s(self, schedule: Schedule) -> float:
+        timeline = simulate(
+            schedule,
+            self._topology,
+            self._nbytes,
+            conditions=self._conditions,
+            network=self._network,
+            unchecked=True,
+            codecs=self.codecs,
+        )
+        return timeline.seconds
 
     def _is_spared(self, candidate: Candidate, best_s: float) -> bool:
         return False

@@ -12,13 +12,14 @@ from functools import cache, partial
 
 import numpy as np
 
-from hemiola._core import Schedule, Topology, synthesize_forest
+from hemiola._core import Collective, Schedule, Topology, synthesize, synthesize_forest
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.planner.budget import IN_CHUNKS, IN_TREES, Searches
 from hemiola.planner.outcome import LeftOut, NothingMadeError, too_many
+from hemiola.planner.question import Question, is_uneven
 from hemiola.synthesis.full_mesh import is_full_mesh
-from hemiola.synthesis.matching import search_within
+from hemiola.synthesis.limits import check_memory
 
 _WITH_ONE_ROOT = ("broadcast", "reduce")
 _FOREST_KINDS = ("all_reduce", "all_gather", "reduce_scatter", *_WITH_ONE_ROOT)
@@ -56,38 +57,21 @@ ONE_SHOT = "one_shot"
 _MOST_ONE_SHOT_PORT = 2.0
 
 
-def synthesized(
-    topology: Topology,
-    task: Task,
-    bound_s: float,
-    searches: Searches,
-    *,
-    least_chunks: int = 1,
-    is_searched: bool = True,
-) -> list[Candidate | LeftOut]:
+def synthesized(question: Question) -> Iterator[Candidate | LeftOut]:
     """List what is synthesized for a topology with the budget of a race, and what is left out.
 
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are made and
     simulated first, one after the other, until one is as good as the bound. Where ranks are slow, schedules are
     made for links as slow as they are now, and as if all were fast: the one with more paths round the slow links is
-    not the better one everywhere. Fewer than `least_chunks` are not tried. Neither schedules nor forests are
-    searched for unless `is_searched`; what is made in one shot takes no search.
+    not the better one everywhere.
     """
-    return [
-        *(_searched(topology, task, bound_s, searches, least_chunks) if is_searched else []),
-        *_one_shots(topology, task, bound_s, searches),
-    ]
-
-
-def _searched(
-    topology: Topology, task: Task, bound_s: float, searches: Searches, least_chunks: int
-) -> Iterator[Candidate | LeftOut]:
-    networks = [(topology, "")]
+    task, bound_s, searches = question.task, question.bound_s, question.searches
+    networks = [(question.topology, "")]
     if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
-        networks.insert(0, (as_slow_as_now(topology, task), ", of slow links"))
+        networks.insert(0, (as_slow_as_now(question.topology, task), ", of slow links"))
     for network, note in networks:
         if is_uneven(network) or _is_small_mesh_of_one_root(network, task):
-            yield from _matched(network, task, bound_s, note, searches, least_chunks)
+            yield from _matched(network, task, bound_s, note, searches, question.least_chunks)
             yield from _forests(network, task, bound_s, note, searches)
 
 
@@ -99,17 +83,18 @@ def as_slow_as_now(topology: Topology, task: Task) -> Topology:
     return topology.degraded(slower)
 
 
-def _one_shots(topology: Topology, task: Task, bound_s: float, searches: Searches) -> Iterator[Candidate]:
-    """For buffers so small that latency decides: one all-gather's instead of a reduce-scatter's and an all-gather's."""
+def one_shot(question: Question) -> Iterator[Candidate]:
+    """List it for buffers so small that latency decides: one all-gather's instead of a reduce-scatter's and its own."""
+    task, topology, bound_s = question.task, question.topology, question.bound_s
     n = task.rank_count
-    if task.kind != "all_reduce" or task.nbytes == 0 or not is_uneven(topology):
+    if task.nbytes == 0:
         return
     links = np.asarray(topology.links)
     into = np.bincount(links["dst"], links["bandwidth"], minlength=n)[:n]
     if task.nbytes * (n - 1) > _MOST_ONE_SHOT_PORT * bound_s * into.min():
         return
     count = 2 * n * n  # aside and back, n - 1 parts to each rank, and n - 1 additions there
-    generate = partial(searches.run, ONE_SHOT, count, partial(_one_shot, topology, task), ONE_SHOT)
+    generate = partial(question.searches.run, ONE_SHOT, count, partial(_one_shot, topology, task), ONE_SHOT)
     yield Candidate(ONE_SHOT, "", bound_s, count, generate)
 
 
@@ -122,17 +107,6 @@ def _is_small_mesh_of_one_root(topology: Topology, task: Task) -> bool:
     """Whether trees may be worth more than published broadcasts, which know one port, where every two have a link."""
     is_small = 3 <= task.rank_count <= _MOST_RANKS_OF_MESH_OF_ONE_ROOT
     return is_small and task.kind in _WITH_ONE_ROOT and is_full_mesh(topology)
-
-
-def is_uneven(topology: Topology) -> bool:
-    """Whether ranks are joined neither by one switch nor by a link for each pair, all of one speed."""
-    n, links = topology.rank_count, np.asarray(topology.links)
-    if n < 3 or len(links) == 0:
-        return False
-    if topology.switch_count == 0:
-        pairs = set(zip(links["src"].tolist(), links["dst"].tolist(), strict=True))
-        return len(pairs) < n * (n - 1) or bool((links["bandwidth"] != links["bandwidth"][0]).any())
-    return topology.switch_count > 1
 
 
 def _transfer_count(task: Task, chunks: int) -> int:
@@ -192,15 +166,29 @@ def _forests(
 
 
 def _search(topology: Topology, task: Task, chunks: int, searches: Searches | None = None) -> Schedule:
-    """Search for a schedule, several times where that is cheap beside what is left of the budget, if there is one."""
-    found = search_within(
+    """Search for a schedule, several times where that is cheap beside what is left of the budget, if there is one.
+
+    In this thread, so that its budget pays.
+    """
+    n = task.rank_count
+    shares = {"broadcast": 1, "reduce": 1, "all_to_all": n * n}.get(task.kind, n)
+    collective = Collective.make(task.kind, n, shares * chunks, root=task.root)
+    if searches is not None and searches.effort > 1:  # with less, the budget ends at a third of a GB
+        try:
+            check_memory(collective, None)
+        except ArgumentError as error:
+            raise NothingMadeError(str(error)) from error
+    found = synthesize(
         topology,
-        task.kind,
-        chunks,
-        root=task.root,
+        collective,
         nbytes=task.nbytes,
+        latency="pipelined",
+        seed=0,
         trials=1 if searches is None else _MOST_TRIALS,
+        threads=1,
+        timed=True,
         operations=0 if searches is None else round(_SHARE_OF_TRIALS * searches.left),
+        progress=None,
     )
     if searches is not None:
         searches.repeated(found.trials)

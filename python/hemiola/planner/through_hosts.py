@@ -3,15 +3,14 @@ that pay three latencies between hosts at most, where trees pay one for each lev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-
-import numpy as np
 
 from hemiola._core import Schedule
 from hemiola.algorithms import Candidate, Task
-from hemiola.planner.budget import IN_RACE, Searches
+from hemiola.planner.budget import IN_RACE
 from hemiola.planner.outcome import LeftOut, too_many
+from hemiola.planner.question import Question
 from hemiola.synthesis.host_shares import broadcast_through_hosts, reduce_through_hosts
 
 #: Of a share.
@@ -25,18 +24,16 @@ _LEAST_CHUNKS = 16
 _MOST_SLOWDOWN = 2.0
 
 
-def through_hosts(task: Task, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:
-    """List these schedules, as far as their share goes; nothing where ranks are not numbered host by host, or
-    hosts have one rank each, or not as many as others.
+def through_hosts(question: Question) -> Iterator[Candidate | LeftOut]:
+    """List these schedules, as far as their share goes. Beside them fewer chunks may not be worth a search.
 
     Their formula is the lower bound, since only the links say how near they come to it.
     """
-    if task.kind not in ("broadcast", "reduce") or task.nbytes == 0 or task.topology is None:
+    task, searches = question.task, question.searches
+    if task.nbytes == 0:
         return
-    nodes, counts = task.nodes, task.ranks_per_node
+    counts = task.ranks_per_node
     per_host = counts[0]
-    if len(counts) < 2 or per_host < 2 or set(counts) != {per_host} or bool((np.diff(nodes) < 0).any()):
-        return
     most, left = (searches.share("through_hosts", later=later) / IN_RACE for later in (False, True))
     for pieces in _PIECES if task.nbytes < _LARGE_BUFFER else reversed(_PIECES):
         count = pieces * (task.rank_count - per_host) * (task.rank_count - 1)
@@ -47,15 +44,14 @@ def through_hosts(task: Task, bound_s: float, searches: Searches) -> Iterator[Ca
         left -= min(count, left / 2)
         most = left
         generate = partial(_made, task, len(counts), per_host, pieces)
-        yield Candidate("through_hosts", label, bound_s, count, generate)
+        question.least_chunks = _least_chunks_beside(task)
+        yield Candidate("through_hosts", label, question.bound_s, count, generate)
 
 
-def least_chunks_beside(found: Sequence[Candidate | LeftOut], task: Task) -> int:
+def _least_chunks_beside(task: Task) -> int:
     """Return how few chunks from or to the root may be worth a search beside these."""
-    is_large = task.nbytes >= _LARGE_BUFFER
-    if any(factor > _MOST_SLOWDOWN for factor in task.conditions.slow.values()):
-        return 1
-    return _LEAST_CHUNKS if is_large and any(isinstance(one, Candidate) for one in found) else 1
+    is_slow = any(factor > _MOST_SLOWDOWN for factor in task.conditions.slow.values())
+    return _LEAST_CHUNKS if task.nbytes >= _LARGE_BUFFER and not is_slow else 1
 
 
 def _made(task: Task, host_count: int, per_host: int, pieces: int) -> Schedule:

@@ -92,33 +92,6 @@ def synthesize(
     ).schedule
 
 
-def search_within(
-    topology: Topology,
-    kind: str,
-    chunks_per_rank: int,
-    *,
-    root: int,
-    nbytes: int,
-    trials: int,
-    operations: int,
-) -> CoreSynthesis:
-    """Search in this thread, so that its budget pays; trials after the first only as far as so many operations go."""
-    collective = _collective(kind, topology.rank_count, chunks_per_rank, root)
-    check_memory(collective, None)
-    return synthesize_in_core(
-        topology,
-        collective,
-        nbytes=nbytes,
-        latency="pipelined",
-        seed=0,
-        trials=trials,
-        threads=1,
-        timed=True,
-        operations=operations,
-        progress=None,
-    )
-
-
 @typed
 def search(
     topology: Topology,
