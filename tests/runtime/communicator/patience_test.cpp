@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "hemiola/runtime/communicator/pending_operation.hpp"
 #include "in_process/in_process_wire.hpp"
@@ -21,8 +22,12 @@ using hemiola::testing::mailboxes_for;
 class SleepCountingWire : public InProcessWire {
  public:
   SleepCountingWire() : InProcessWire(mailboxes_for(1), Rank{0}, {}) {}
-  void wait(int) override { ++sleeps; }
+  void wait(int timeout_us) override {
+    ++sleeps;
+    lengths_us.push_back(timeout_us);
+  }
   int sleeps = 0;
+  std::vector<int> lengths_us;
 };
 
 class Caller : public Supervisor {
@@ -311,6 +316,15 @@ TEST_F(PatienceTest, SpinsLittleWhereItYieldsToWhomItWaitsFor) {
   patience_.renew();
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(spins_until_a_yield_of(std::chrono::microseconds(100)), kWaiting.spins);
+}
+
+TEST_F(PatienceTest, SleepsOfAWaitDoubleUpToTheLongest) {
+  Patience patience({.spins = 0, .yields = 0, .first_sleep_us = 10, .sleep_us = 60}, &record_);
+  for (int wait = 0; wait < 2; ++wait) {
+    for (int i = 0; i < 5; ++i) patience.wait(&wire_, &caller_);
+    patience.renew();
+  }
+  EXPECT_EQ(wire_.lengths_us, (std::vector<int>{10, 20, 40, 60, 60, 10, 20, 40, 60, 60}));
 }
 
 TEST_F(PatienceTest, PollsOnlyWhereSomebodyWaits) {

@@ -17,7 +17,7 @@
 namespace hemiola {
 namespace {
 
-constexpr int kLongestNap_us = 200;
+constexpr int kFirstNap_us = 10, kLongestNap_us = 200;
 
 Members members_of(std::shared_ptr<Session> session, std::vector<Rank> ranks) {
   Members members{std::move(session), std::move(ranks), Rank{0}};
@@ -314,9 +314,10 @@ void Communicator::expect(Expected* expected) {
   }
 }
 
-/// Words come by other ways than the wire's, which does not wake for them.
+/// Words come by other ways than the wire's, which does not wake for them. Most come soon, those of a barrier among them.
 Waiting Communicator::waiting_for_words() const {
   Waiting waiting = connection_.wire->traits().waiting;
+  waiting.first_sleep_us = kFirstNap_us;
   waiting.sleep_us = std::min(waiting.sleep_us, kLongestNap_us);
   return waiting;
 }

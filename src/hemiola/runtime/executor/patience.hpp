@@ -99,6 +99,7 @@ class Patience {
   void wait(Wire* wire, Supervisor* supervisor) {
     const bool is_awaited = supervisor->is_awaited();
     if (idle_rounds_ == 0) {
+      next_sleep_us_ = waiting_.first_sleep_us;
       polls_ = may_poll_ && is_awaited && record_->polls.pays() ? waiting_.polls : 0;
       spins_pay_ = record_->spins.pays();
     }
@@ -118,7 +119,7 @@ class Patience {
       record_->yields.yield(now);
     } else {
       record_->yields.sleep();
-      wire->wait(waiting_.sleep_us);
+      sleep(wire);
     }
   }
 
@@ -134,6 +135,12 @@ class Patience {
     asm volatile("isb" ::
                      : "memory");  // some ten nanoseconds, as the pause; `yield` does nothing on most cores
 #endif
+  }
+
+  void sleep(Wire* wire) {
+    const int sleep_us = std::min(next_sleep_us_, waiting_.sleep_us);
+    next_sleep_us_ = 2 * sleep_us;
+    wire->wait(sleep_us);
   }
 
   void learn() {
@@ -162,6 +169,7 @@ class Patience {
   int polls_ = 0;           ///< the rounds with which this wait begins
   int spins_ = 0;           ///< those after them
   bool spins_pay_ = false;  ///< in this wait
+  int next_sleep_us_ = 0;
   int idle_rounds_ = 0;
   Yields::Clock::time_point next_consultation_{};
 };
