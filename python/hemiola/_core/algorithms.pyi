@@ -99,7 +99,12 @@ class Task:
         slow: Mapping[int, float],
         root: int,
         topology: hemiola._core.Topology | None,
+        most_transfers: int | None = None,
     ) -> None: ...
+    @property
+    def most_transfers(self) -> int:
+        """How many a schedule may have that is simulated."""
+
     @property
     def group_count(self) -> int:
         """
@@ -180,7 +185,7 @@ def late_cut(rank_count: int, nbytes: int, latency_s: float, bandwidth: float) -
     """Choose such a cut."""
 
 def best_measurable_segments(
-    task: Task, *, load: float, rounds: int, message: float, most_segments: int
+    task: Task, *, load: float, rounds: int, message: float
 ) -> tuple[int, float] | None:
     """
     Choose the segments of an exchange of many small messages; return them with its seconds.

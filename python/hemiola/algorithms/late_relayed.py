@@ -14,16 +14,12 @@ from hemiola._core import Collective, Schedule
 from hemiola._core.algorithms import Variant
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.perfect_matching import rounds_of
+from hemiola.algorithms.slow_pipeline import LEAST_MADE, check_segments
 from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 
-_MOST_SEGMENTS = 1 << 16
-#: Ranks beyond which cutting a body into rounds takes longer than a plan may.
-_MOST_PLANNED = 48
-#: Limits the planner's candidates, so that they can be simulated within a plan.
-_MOST_TRANSFERS = 200_000
 #: A segment's messages go in so many bodies: from late to late, late to owner, owner to all, late to the rest.
 _STAGES = 4
 
@@ -124,6 +120,12 @@ class _Body:
             step += round_count
 
 
+def _pieces(in_time: int, late_count: int) -> int:
+    """Return how many chunks of a segment each rank in time owns, so that ports can be given equal shares."""
+    n = in_time + late_count
+    return n // math.gcd(n, late_count * (in_time + 1))
+
+
 @lru_cache(maxsize=16)
 def _body(in_time: int, late_count: int) -> _Body:
     """Share a segment's messages among the ports so that each carries as many.
@@ -131,7 +133,7 @@ def _body(in_time: int, late_count: int) -> _Body:
     With m ranks in time and k late ones, a chunk's owner must hear k(m+1)/n of the late ranks itself, on average.
     """
     n = in_time + late_count
-    pieces = n // math.gcd(n, late_count * (in_time + 1))
+    pieces = _pieces(in_time, late_count)
     heard = _spread(late_count * (in_time + 1) * pieces // n, pieces)
     passed = _spread(late_count * (late_count - 1) * pieces // n, pieces)
     handing, passing = _Shares(in_time, late_count), _Shares(in_time, late_count)
@@ -232,8 +234,7 @@ def _checked(rank_count: int, late_ranks: Sequence[int], segments: int) -> list[
         raise ArgumentError(
             f"{where}: expected at least 2 of {rank_count} ranks in time, found {len(late)} late ones"
         )
-    if not 1 <= segments <= _MOST_SEGMENTS:
-        raise ArgumentError(f"{where}: expected segments in 1 … {_MOST_SEGMENTS}, found {segments}")
+    check_segments(where, segments)
     return late
 
 
@@ -248,11 +249,14 @@ def _variants(task: Task) -> list[Variant]:
     """Return the number of segments that balances a latency a message with filling the pipeline; and three times as
     many, the better choice where latencies overlap, as in simulated networks."""
     n, late = task.rank_count, len(task.late_ranks)
-    if late < 2 or n > _MOST_PLANNED or task.nbytes == 0:
+    if late < 2 or task.nbytes == 0:
+        return []
+    chunks = _pieces(n - late, late) * (n - late)
+    most = task.core.most_transfers // (2 * (n - 1) * chunks)
+    if most < LEAST_MADE:
         return []
     body = _body(n - late, late)
-    serial_s, chunks = task.nbytes / task.speed.bandwidth, len(body.owner)
-    most = _MOST_TRANSFERS // (2 * (n - 1) * chunks)
+    serial_s = task.nbytes / task.speed.bandwidth
     latency_s = max(task.speed.latency_s, serial_s / 1e9)
     balance = math.sqrt((_STAGES - 1) * serial_s / (chunks * latency_s))
     choices = {min(round(balance * times), most) for times in (1, 3)}

@@ -19,18 +19,15 @@ from hemiola._core.algorithms import (
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.open_shop import MOST_UNITS, cut_into_slots
-from hemiola.algorithms.slow_pipeline import pipelined
+from hemiola.algorithms.slow_pipeline import check_segments, pipelined
 from hemiola.algorithms.slow_shares import Floats, Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 
-_MOST_SEGMENTS = 1 << 20
 _MOST_RANKS_PER_HOST = 1 << 12
-#: Ranks, or hosts, beyond which making an open-shop exchange takes longer than a plan may.
+#: Hosts beyond which making an open-shop exchange takes longer than a plan may.
 _MOST_PLANNED = 32
-#: Segments of an exchange in a plan; more save a hundredth at most.
-_MOST_SEGMENTS_PLANNED = 64
 
 
 @typed
@@ -186,8 +183,7 @@ def paced_body(rank_count: int, slow: Mapping[int, float]) -> ExchangeBody:
 
 
 def _checked(where: str, rank_count: int, slow: Mapping[int, float], segments: int) -> Floats:
-    if not 1 <= segments <= _MOST_SEGMENTS:
-        raise ArgumentError(f"{where}: expected segments in 1 … {_MOST_SEGMENTS}, found {segments}")
+    check_segments(where, segments)
     return slow_shares.relative_factors(where, rank_count, slow)
 
 
@@ -312,16 +308,16 @@ def _with_several_slow_ranks(task: Task) -> list[Variant]:
     """
     n, slow = task.rank_count, task.conditions.slow_ranks
     factors = [slow.get(rank, 1.0) for rank in range(n)]
-    if sum(factor > min(factors) for factor in factors) < 2 or n > _MOST_PLANNED:
+    if sum(factor > min(factors) for factor in factors) < 2:
         return []
     body = paced_body(n, slow)
     unit = 2 * (n - 1) / body.transfers
-    choice = best_measurable_segments(
-        task.core, load=body.load, rounds=body.rounds, message=unit, most_segments=_MOST_SEGMENTS_PLANNED
-    )
+    choice = best_measurable_segments(task.core, load=body.load, rounds=body.rounds, message=unit)
     if choice is None:
         return []
     segments, seconds = choice
+    if segments * body.transfers > task.core.most_transfers:
+        return []
     return [Variant(seconds, segments * body.transfers, "segments", segments)]
 
 

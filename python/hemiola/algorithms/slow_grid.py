@@ -16,7 +16,8 @@ from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.dense_shop import Turns, in_turns, same_shape
 from hemiola.algorithms.grid_trees import GridTrees, edge_pace, tree_sets
-from hemiola.algorithms.slow_pipeline import pipelined
+from hemiola.algorithms.slow_pipeline import LEAST_MADE, check_segments, pipelined
+from hemiola.algorithms.slow_rails import check_rows_and_columns, why_no_rows_and_columns
 from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.slow_trees import NO_PARENT
 from hemiola.algorithms.task import Task
@@ -24,15 +25,9 @@ from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 
 _WHERE = "all_reduce_grid_trees"
-_MOST_SEGMENTS, _MOST_RANKS = 1 << 12, 256
-#: Limits the planner's candidates, so that they can be simulated within a plan; beyond so many ranks, where a segment
-#: has many, up to more.
-_FEW_RANKS, _FEW_TRANSFERS, _MOST_TRANSFERS = 64, 400_000, 900_000
 #: Segments that the planner considers: of fewer, filling the pipeline takes longer than slow ranks cost; more save
 #: nothing.
 _LEAST_PLANNED, _MOST_PLANNED = 4, 256
-#: Where no more than so many fit, ordering them takes too long for the remaining gain.
-_LEAST_MADE = 8
 #: Of so many and more, a quarter is tried as well, which is faster where messages cost something.
 _MANY_SEGMENTS = 16
 #: So many latencies a body takes at least: its messages wait for some of those of the body before.
@@ -81,12 +76,8 @@ def all_reduce_grid_trees(
     about RW trees, and an open shop for each different row and column. The construction is ours; [OptCC] leaves one
     slow rank of several on a host open.
     """
-    if len(dims) != 2 or min(dims) < 2 or math.prod(dims) > _MOST_RANKS:
-        raise ArgumentError(
-            f"{_WHERE}: expected two dims of at least 2, of {_MOST_RANKS} ranks at most, found {list(dims)}"
-        )
-    if not 1 <= segments <= _MOST_SEGMENTS:
-        raise ArgumentError(f"{_WHERE}: expected segments in 1 … {_MOST_SEGMENTS}, found {segments}")
+    check_rows_and_columns(_WHERE, dims)
+    check_segments(_WHERE, segments)
     if len(bandwidth) != 2 or not all(0 < each < math.inf for each in bandwidth):
         raise ArgumentError(f"{_WHERE}: expected two bandwidths above 0, found {list(bandwidth)}")
     factors = slow_shares.relative_factors(_WHERE, math.prod(dims), slow)
@@ -151,15 +142,13 @@ class _Body:
 
 @lru_cache(maxsize=8)
 def _body(width: int, rows: int, factor: float, speedup: float) -> _Body:
-    """Return what comes near the busiest port's load, else the fastest that as many transfers as a plan considers allow
-    for."""
+    """Return what comes near the busiest port's load, else the fastest in as many segments as a plan considers."""
     found = []
     for trees in tree_sets(width, rows, factor, speedup):
         found.append(_in_order(trees, width, factor, speedup))
         if found[-1].time <= trees.time * _TOLERANCE:
             break
-    most_transfers = _most_transfers(width * rows)
-    return min(found, key=lambda body: body.time_of(max(1.0, most_transfers / len(body.pattern))))
+    return min(found, key=lambda body: body.time_of(_MOST_PLANNED))
 
 
 def _in_order(trees: GridTrees, width: int, factor: float, speedup: float) -> _Body:
@@ -218,13 +207,11 @@ def _messages(trees: GridTrees) -> tuple[Integers, Integers]:
 
 
 def _unable(task: Task) -> str:
-    dims = () if task.grid is None else task.grid.dims
     slow = task.conditions.slow_ranks
     factors = [slow.get(rank, 1.0) for rank in range(task.rank_count)]
     slow_count = sum(factor > min(factors) for factor in factors)
-    if len(dims) != 2 or min(dims) < 2 or math.prod(dims) > _MOST_RANKS:
-        return f"expected a grid of two dimensions and at most {_MOST_RANKS} ranks, found {list(dims)}"
-    return "" if slow_count == 1 else f"expected one slow rank, found {slow_count}"
+    one_is_slow = "" if slow_count == 1 else f"expected one slow rank, found {slow_count}"
+    return why_no_rows_and_columns(task) or one_is_slow
 
 
 def _variants(task: Task) -> list[Variant]:
@@ -236,7 +223,7 @@ def _variants(task: Task) -> list[Variant]:
     between, inside = sorted(grid.bandwidth)
     rows, width = _by_rows(grid.dims, grid.bandwidth, 0).shape
     about_messages = 2 * (task.rank_count - 1) * (width - 1) * rows
-    if _LEAST_MADE * about_messages > _most_transfers(task.rank_count):
+    if LEAST_MADE * about_messages > task.core.most_transfers:
         return []  # writing them alone would take as long as a plan may
     latency_s = max(
         (2 if wires == "switch" else 1) * each for wires, each in zip(grid.wires, grid.latency_s, strict=True)
@@ -249,17 +236,13 @@ def _variants(task: Task) -> list[Variant]:
     factors = [slow.get(rank, 1.0) for rank in range(task.rank_count)]
     body = _body(width, rows, max(factors) / min(factors), inside / between)
     whole_s = body.time * task.nbytes / between
-    most_made = _most_transfers(task.rank_count) // len(body.pattern)
+    most_made = task.core.most_transfers // len(body.pattern)
     most = min(most, most_made, _most_segments(whole_s, _BODY_LATENCIES * latency_s))
     found = []
     for segments in sorted({most, most // 4 if most >= _MANY_SEGMENTS else most} - {0}):
         seconds = body.time_of(segments) * task.nbytes / between + body.stage_count * latency_s
         found.append(Variant(seconds, len(body.pattern) * segments, "segments", segments))
     return found
-
-
-def _most_transfers(rank_count: int) -> int:
-    return _FEW_TRANSFERS if rank_count <= _FEW_RANKS else _MOST_TRANSFERS
 
 
 def _most_segments(seconds: float, least_s: float) -> int:

@@ -5,6 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from hemiola.algorithms.slow_shares import Integers
+from hemiola.errors import ArgumentError
+
+#: Pieces that a buffer is pipelined in at most.
+MOST_SEGMENTS = 1 << 20
+#: Where fewer can be simulated, putting the messages of one in order takes too long for the remaining gain.
+LEAST_MADE = 8
+
+
+def check_segments(where: str, segments: int) -> None:
+    """Raise ArgumentError where a function is asked for no segments, or too many."""
+    if not 1 <= segments <= MOST_SEGMENTS:
+        raise ArgumentError(f"{where}: expected segments in 1 … {MOST_SEGMENTS}, found {segments}")
 
 
 def pipelined(pattern: Integers, stage: Integers, *, segments: int, steps: int, chunks: int) -> Integers:

@@ -14,15 +14,14 @@ from hemiola._core.algorithms import Variant
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.slow_exchanges import exchange_pattern, open_shop
+from hemiola.algorithms.slow_pipeline import check_segments
 from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 
 _WHERE = "all_reduce_uneven_rails"
-_MOST_SEGMENTS, _MOST_RANKS = 1 << 12, 256
-#: Limits the planner's candidates, so that they can be simulated within a plan.
-_MOST_TRANSFERS = 100_000
+_MOST_RANKS = 256
 #: Shares of the buffer are cut into so many parts.
 _PARTS = 1 << 20
 
@@ -57,13 +56,29 @@ def all_reduce_uneven_rails(dims: Sequence[int], slow: Mapping[int, float], segm
     rails, where T_r is the time of all_reduce_open_shop_exchange for a segment. Own running time: that of an open shop
     for each rail. [OptCC] leaves one slow rank of several on a host open.
     """
-    if len(dims) != 2 or min(dims) < 2 or math.prod(dims) > _MOST_RANKS:
-        raise ArgumentError(
-            f"{_WHERE}: expected two dims of at least 2, of {_MOST_RANKS} ranks at most, found {dims}"
-        )
-    if not 1 <= segments <= _MOST_SEGMENTS:
-        raise ArgumentError(f"{_WHERE}: expected segments in 1 … {_MOST_SEGMENTS}, found {segments}")
+    check_rows_and_columns(_WHERE, dims)
+    check_segments(_WHERE, segments)
     return _Rails(_rails(dims, slow), dims[0], segments).schedule()
+
+
+def check_rows_and_columns(where: str, dims: Sequence[int]) -> None:
+    """Raise ArgumentError where ranks are in no two dimensions, or there are too many."""
+    if not _are_rows_and_columns(dims):
+        raise ArgumentError(
+            f"{where}: expected two dims of at least 2, of {_MOST_RANKS} ranks at most, found {list(dims)}"
+        )
+
+
+def why_no_rows_and_columns(task: Task) -> str:
+    """Say what a task's topology lacks; empty where its ranks are in two dimensions."""
+    dims = () if task.grid is None else task.grid.dims
+    if _are_rows_and_columns(dims):
+        return ""
+    return f"expected a grid of two dimensions and at most {_MOST_RANKS} ranks, found {list(dims)}"
+
+
+def _are_rows_and_columns(dims: Sequence[int]) -> bool:
+    return len(dims) == 2 and min(dims) >= 2 and math.prod(dims) <= _MOST_RANKS
 
 
 @dataclass(frozen=True)
@@ -150,13 +165,6 @@ class _Rails:
         return np.column_stack([step, src, dst, chunk, np.full_like(step, is_raw)]).astype(np.int64)
 
 
-def _unable(task: Task) -> str:
-    dims = () if task.grid is None else task.grid.dims
-    if len(dims) == 2 and min(dims) >= 2 and math.prod(dims) <= _MOST_RANKS:
-        return ""
-    return f"expected a grid of two dimensions and at most {_MOST_RANKS} ranks, found {list(dims)}"
-
-
 def _variants(task: Task) -> list[Variant]:
     """Return the number of segments that balances a latency a message with filling the pipeline, and twice as many,
     where both dimensions are switches or all pairs and the second is the narrow one."""
@@ -170,7 +178,7 @@ def _variants(task: Task) -> list[Variant]:
     load, slots = 1 / sum(1 / rail.time for rail in rails), max(rail.slot_count for rail in rails)
     serial_s, latency_s = task.nbytes / between, max(grid.latency_s[1], 1e-12)
     transfers = 2 * (task.rank_count - 1) * sum(rail.unit_count for rail in rails)
-    most = min(_MOST_SEGMENTS, _MOST_TRANSFERS // transfers)
+    most = task.core.most_transfers // transfers
     balance = math.sqrt(3 * load * serial_s / (slots * latency_s))
     found = []
     for segments in sorted({min(round(balance * times), most) for times in (1, 2)} - {0}):
@@ -190,7 +198,7 @@ ALGORITHMS = (
         function=all_reduce_uneven_rails,
         needs="slow",
         formula="T(K+3)/K·N·β for 1/T = Σ 1/T over the columns, bandwidth only",
-        unable=_unable,
+        unable=why_no_rows_and_columns,
         variants=_variants,
     ),
 )

@@ -15,14 +15,12 @@ from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.open_shop import cut_into_slots
 from hemiola.algorithms.slow_exchanges import too_few_ranks
-from hemiola.algorithms.slow_pipeline import pipelined
+from hemiola.algorithms.slow_pipeline import check_segments, pipelined
 from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.slow_trees import NO_PARENT, Trees, relay_trees
 from hemiola.arguments import typed
-from hemiola.errors import ArgumentError
 
 _WHERE = "all_reduce_relayed_exchange"
-_MOST_SEGMENTS = 1 << 20
 #: Of one segment, when units are cut finer so that no port waits in a slot.
 _MOST_UNITS = 384
 #: Stages of a unit: up to a slow rank that relays, up to the root, down from it, down from the relay.
@@ -66,8 +64,7 @@ def all_reduce_relayed_exchange(
     """
     if segments is None:
         segments = best_segment_count(rank_count, dict(slow), relative_latency)
-    if not 1 <= segments <= _MOST_SEGMENTS:
-        raise ArgumentError(f"{_WHERE}: expected segments in 1 … {_MOST_SEGMENTS}, found {segments}")
+    check_segments(_WHERE, segments)
     return _bodies(tuple(slow_shares.relative_factors(_WHERE, rank_count, slow))).schedule(segments)
 
 

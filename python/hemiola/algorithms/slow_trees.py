@@ -22,7 +22,6 @@ _MOST_UNITS, _LEAST_TURNS = 96, 4
 _UNIT_TOLERANCE = 3e-3
 #: Rates of trees that are rounding errors of the linear program.
 _NO_RATE = 1e-9
-_MOST_SHAPES = 1000
 #: Stands for a healthy centre in a shape, and for a root's parent in a tree.
 _HEALTHY, NO_PARENT = -1, -1
 
@@ -88,7 +87,7 @@ class _Shapes:
         loads: list[Floats] = []
         price: Floats = np.full(ports, 1 / ports)
         rates: Floats = np.empty(0)
-        while (shape := self._cheapest(price)) not in shapes and len(shapes) < _MOST_SHAPES:
+        while (shape := self._cheapest(price)) not in shapes:
             shapes.append(shape)
             loads.append(self._load(shape))
             found = linprog(

@@ -28,6 +28,7 @@ class Task:
     `speed` includes the slowing effect of `conditions`. Without a `topology` only the ports' speed is known, and
     algorithms made for one cannot run. `shared_message_s` is the time that every message costs all ranks together where
     they share cores, beside the ports' own. It decides how many pieces are worth their messages, and is in no formula.
+    `most_transfers` of a schedule can be simulated; None for as many as a plan with the usual effort has time for.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Task:
     root: int = 0
     topology: Topology | None = None
     shared_message_s: float = 0.0
+    most_transfers: int | None = None
 
     def __post_init__(self) -> None:
         if self.conditions.slow_nics:
@@ -114,6 +116,7 @@ class Task:
             slow=self.conditions.slow_ranks,
             root=self.root,
             topology=self.topology,
+            most_transfers=self.most_transfers,
         )
 
 

@@ -105,7 +105,9 @@ def plan(
     told = conditions or Conditions()
     _check(topology, nbytes, network, combine_bandwidth, crowding, shared_message_s, effort)
     dense = told if told.density == 1 else replace(told, density=1.0)
-    facts = facts_of(topology, kind, nbytes, dense, root, shared_message_s, tuple(registry.ENTRIES.values()))
+    most = round(Searches(effort).share("simulated") / IN_SIMULATION["fluid"])
+    entries = tuple(registry.ENTRIES.values())
+    facts = facts_of(topology, kind, nbytes, dense, root, shared_message_s, most, entries)
     task, bound, name = facts.task, facts.bound, topology.name
     with ProgressBar("planning") as bar:
         # Cores that add have costs a message, too; unless the links say which, none are made on purpose.

@@ -22,6 +22,9 @@ struct PortSpeed {
   double message_s = 0;  ///< the latter alone, which each further message of a step costs
 };
 
+/// Transfers that a plan with the usual effort has time to simulate.
+inline constexpr std::int64_t kMostSimulated = 1'000'000;
+
 /// A collective over ranks whose ports have that speed.
 struct Task {
   CollectiveKind kind;
@@ -31,6 +34,8 @@ struct Task {
   Conditions conditions;
   Rank root{0};
   const Topology* topology = nullptr;  ///< null where only the ports' speed is known
+  /// Of a schedule that is simulated. Beyond, one rank's or port's work says more than formulas that know one port.
+  std::int64_t most_transfers = kMostSimulated;
 
   /// How long the buffer takes through a port.
   double serial_s() const { return static_cast<double>(nbytes) / port.bandwidth_Bps; }
@@ -52,9 +57,6 @@ std::string why_no_nodes(const Task& task);
 
 /// Why a task has too few ranks for an algorithm that takes so many; empty where it has enough.
 std::string too_few_ranks(const Task& task, int least);
-
-/// Beyond, no plan simulates: then one rank's or port's work says more than formulas that know one port.
-inline constexpr std::int64_t kMostSimulated = 1'000'000;
 
 /// A choice that is worth trying for a task.
 struct Variant {

@@ -56,14 +56,17 @@ void bind_task(nb::module_& a) {
           "__init__",
           [](Task* task, std::string_view kind, int rank_count, std::int64_t nbytes, double latency_s,
              double bandwidth, double message_s, const RankSeconds& late, const RankFactors& slow, int root,
-             const Topology* topology) {
+             const Topology* topology, std::optional<std::int64_t> most_transfers) {
             const Conditions conditions = conditions_of(late, slow);
             conditions.check(rank_count);
             new (task) Task{kind_from_name(kind), rank_count, nbytes,  {latency_s, bandwidth, message_s},
                             conditions,           Rank{root}, topology};
+            if (most_transfers) task->most_transfers = *most_transfers;
           },
           "kind"_a, "rank_count"_a, "nbytes"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
-          "message_s"_a = 0.0, "late"_a, "slow"_a, "root"_a, "topology"_a.none(), nb::keep_alive<1, 11>())
+          "message_s"_a = 0.0, "late"_a, "slow"_a, "root"_a, "topology"_a.none(), "most_transfers"_a = nb::none(),
+          nb::keep_alive<1, 11>())
+      .def_ro("most_transfers", &Task::most_transfers, "How many a schedule may have that is simulated.")
       .def_prop_ro(
           "group_count",
           [](const Task& task) { return task.nodes() == nullptr ? 1 : task.nodes()->group_count; },
@@ -119,13 +122,12 @@ void bind_late_cut(nb::module_& a) {
 void bind_exchanges(nb::module_& a) {
   a.def(
       "best_measurable_segments",
-      [](const Task& task, double load, int rounds, double message,
-         int most_segments) -> std::optional<std::pair<int, double>> {
-        const auto choice =
-            algorithms::best_measurable_segments(task, {load, rounds, message}, most_segments);
+      [](const Task& task, double load, int rounds,
+         double message) -> std::optional<std::pair<int, double>> {
+        const auto choice = algorithms::best_measurable_segments(task, {load, rounds, message});
         return choice ? std::optional(std::pair(choice->segments, choice->seconds)) : std::nullopt;
       },
-      "task"_a, nb::kw_only(), "load"_a, "rounds"_a, "message"_a, "most_segments"_a,
+      "task"_a, nb::kw_only(), "load"_a, "rounds"_a, "message"_a,
       "Choose the segments of an exchange of many small messages; return them with its seconds.");
   a.def(
       "best_rail_variant",

@@ -177,7 +177,7 @@ std::vector<Variant> variants(const Task& task) {
     if (slices > 1 && task.nbytes / (std::int64_t{network->ranks_per_node} * slices) < kLeastSliceBytes)
       break;
     const std::int64_t transfers = mirrored_transfers(task.kind, task.rank_count, slices);
-    const bool knows_more = transfers > kMostSimulated || is_exact(task, *network, slices);
+    const bool knows_more = transfers > task.most_transfers || is_exact(task, *network, slices);
     found.push_back({.formula_s = task.delay_s() + one_rank_seconds(task.kind, *network, task.nbytes, slices),
                      .transfer_count = transfers,
                      .parameter = "slices",

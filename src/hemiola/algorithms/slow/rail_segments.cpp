@@ -6,12 +6,6 @@
 #include "hemiola/topology/slowed_links.hpp"
 
 namespace hemiola::algorithms {
-namespace {
-
-/// Of one schedule, so that making and simulating it takes no longer than the other planned ones.
-constexpr std::int64_t kMostTransfers = 400'000;
-
-}  // namespace
 
 SlowHosts slow_hosts(const Task& task) {
   if (task.topology == nullptr) return {};
@@ -38,7 +32,7 @@ Variant best_rail_variant(const Task& task, const RailExchange& exchange) {
       std::int64_t{2} * exchange.chunks * per_host * (hosts * (per_host - 1) + hosts - 1);
   int best = 1;
   for (int segments : kSegmentCounts)
-    if (segments * per_segment <= kMostTransfers && seconds(segments) < seconds(best)) best = segments;
+    if (segments * per_segment <= task.most_transfers && seconds(segments) < seconds(best)) best = segments;
   return {.formula_s = task.delay_s() + seconds(best),
           .transfer_count = best * per_segment,
           .parameter = "segments",

@@ -22,9 +22,9 @@ class SegmentedTime {
     return delay_s_ + (segments + 1) * (rounds * latency_s_ + exchange_.load * serial_s_ / segments);
   }
 
-  std::vector<int> measurable(int most_segments = kSegmentCounts[6]) const {
+  std::vector<int> measurable() const {
     std::vector<int> found;
-    for (int segments = 1; segments <= most_segments; segments *= 2)
+    for (const int segments : kSegmentCounts)
       if (exchange_.message * serial_s_ >= segments * latency_s_) found.push_back(segments);
     return found;
   }
@@ -51,10 +51,9 @@ std::vector<SegmentChoice> best_segments(const Task& task, const SegmentedExchan
   return found;
 }
 
-std::optional<SegmentChoice> best_measurable_segments(const Task& task, const SegmentedExchange& exchange,
-                                                      int most_segments) {
+std::optional<SegmentChoice> best_measurable_segments(const Task& task, const SegmentedExchange& exchange) {
   const SegmentedTime time(task, exchange);
-  const std::vector<int> measurable = time.measurable(most_segments);
+  const std::vector<int> measurable = time.measurable();
   if (measurable.empty()) return std::nullopt;
   const int best = *std::ranges::min_element(measurable, {}, [&](int k) { return time.seconds(k); });
   return SegmentChoice{best, time.seconds(best), time.seconds(best, 1)};

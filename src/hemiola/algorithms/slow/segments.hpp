@@ -9,6 +9,7 @@
 
 namespace hemiola::algorithms {
 
+/// That are tried. More save a hundredth at most.
 inline constexpr int kSegmentCounts[] = {1, 2, 4, 8, 16, 32, 64};
 
 /// Where none is given: latency · bandwidth / bytes for 4 µs at 25 GB/s and 1 GB.
@@ -33,10 +34,8 @@ struct SegmentChoice {
 std::vector<SegmentChoice> best_segments(const Task& task, const SegmentedExchange& exchange,
                                          std::int64_t most_segments = kSegmentCounts[6]);
 
-/// The best of those measurable, for exchanges of many small messages; nothing where none is. Powers of two are tried, up
-/// to so many.
-std::optional<SegmentChoice> best_measurable_segments(const Task& task, const SegmentedExchange& exchange,
-                                                      int most_segments = kSegmentCounts[6]);
+/// The best of those measurable, for exchanges of many small messages; nothing where none is.
+std::optional<SegmentChoice> best_measurable_segments(const Task& task, const SegmentedExchange& exchange);
 
 /// Whether ranks are slow, and not all alike.
 bool has_slow_ranks(const Task& task);

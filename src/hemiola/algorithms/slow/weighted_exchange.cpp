@@ -37,7 +37,7 @@ std::vector<Variant> variants(const Task& task) {
   std::vector<Variant> found;
   for (const auto [segments, seconds, overlapped] :
        best_segments(task, {load.time / fastest, rounds, 1.0 / load.owners}, kMostTransfers / a_segment)) {
-    const bool stands_for_simulation = knows_more && segments * a_segment > kMostSimulated;
+    const bool stands_for_simulation = knows_more && segments * a_segment > task.most_transfers;
     found.push_back({.formula_s = stands_for_simulation ? overlapped : seconds,
                      .transfer_count = segments * a_segment,
                      .parameter = "segments",

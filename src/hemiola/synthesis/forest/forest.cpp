@@ -15,7 +15,7 @@
 namespace hemiola::synthesis {
 namespace {
 
-constexpr int kMostVertices = 256, kMostTrees = 64, kMostPieces = 4096;
+constexpr int kMostVertices = 256, kMostPieces = 4096;
 /// Beyond, trees from every rank take seconds to pack, and the bounds decide.
 constexpr int kMostRanksForBoth = 48;
 /// The share of the time in which deep trees are filled and emptied.
@@ -60,21 +60,17 @@ void check_connected(const Topology& topology, const ForestOptions& options) {
     check_reachable(phase.reducing ? channels.reversed() : channels, phase);
 }
 
-/// About the share of the time for each: to prepare both, to go up and down, and to go from every rank and
-/// back.
-constexpr double kPreparing = 0.1, kUpAndDown = 0.1, kSpreading = 0.8;
-
 /// Up and down the same trees, or from every rank and back; the faster one where both can be tried.
 Synthesis all_reduce(const SpreadTrees& spread, const ReduceTrees& reduce, int rank_count) {
   if (rank_count > kMostRanksForBoth) {
     const auto filled = static_cast<double>(reduce.bound()) / (1 - kFilling);
     return filled < static_cast<double>(spread.bound()) ? reduce() : spread();
   }
-  Parts parts(kUpAndDown + kSpreading);
-  parts.next(kUpAndDown);
+  Parts parts(2);
+  parts.next();
   Synthesis reduced = reduce();
   if (reduced.duration <= spread.bound()) return reduced;
-  parts.next(kSpreading);
+  parts.next();
   Synthesis spreading = spread();
   return spreading.duration < reduced.duration ? spreading : reduced;
 }
@@ -85,19 +81,19 @@ Synthesis synthesize_forest(const Topology& topology, const ForestOptions& optio
   check(topology, options);
   check_bandwidths(topology);
   check_connected(topology, options);
-  Parts parts(1);
-  parts.next(kPreparing / 2);
+  Parts parts(3);
+  parts.next();
   std::optional<ReduceTrees> up_and_down;
   if (options.kind == CollectiveKind::all_reduce) up_and_down.emplace(topology, options);
   const bool is_possible = up_and_down && up_and_down->exist();
   if (options.up_and_down_only) {
     if (!is_possible) throw ArgumentError("forest: expected an all_reduce between ranks joined both ways");
-    parts.next(1 - kPreparing / 2);
+    parts.next(2);
     return (*up_and_down)();
   }
-  parts.next(kPreparing / 2);
+  parts.next();
   const SpreadTrees spread(topology, options);
-  parts.next(1 - kPreparing);
+  parts.next();
   if (!is_possible) return spread();
   const ReduceTrees& reduce = *up_and_down;
   Synthesis found = all_reduce(spread, reduce, topology.rank_count());

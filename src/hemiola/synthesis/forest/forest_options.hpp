@@ -7,6 +7,9 @@
 
 namespace hemiola::synthesis {
 
+/// That a root may have, or that are tried where the caller does not say.
+inline constexpr int kMostTrees = 64;
+
 struct ForestOptions {
   CollectiveKind kind = CollectiveKind::all_gather;
   /// From every rank, or in all where they have one root or pieces go up and down the same tree; 0: the fewest that come near the exact

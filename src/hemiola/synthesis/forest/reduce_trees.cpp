@@ -20,8 +20,6 @@
 namespace hemiola::synthesis {
 namespace {
 
-/// About the share of the time for the number of trees.
-constexpr double kChoosing = 0.7;
 /// The better one counts: of 233 forests, meshes and grids each alone took up to 1.15 times as long.
 constexpr std::array kRules{trees::TurnRule::turn, trees::TurnRule::due};
 
@@ -69,12 +67,12 @@ std::vector<RootedTree> ReduceTrees::plant() const {
 }
 
 std::vector<RootedTree> ReduceTrees::plant_on_links() const {
-  Parts parts(1);
-  parts.next(kChoosing);
+  Parts parts(2);
+  parts.next();
   const TreeRate rate = choose_rate(*links_, options_.trees, optimum_Bps_);
   HEMIOLA_CHECK(rate.trees > 0, "ranks that reach each other have a tree");
   const std::vector<bounds::Edge> copies = links_->copies(rate.tree_Bps, rate.trees);
-  parts.next(1 - kChoosing);
+  parts.next();
   SpanningTrees trees = pack_spanning_trees(links_->rank_count, copies, rate.trees);
   make_shallow(links_->rank_count, copies, &trees);
   std::vector<RootedTree> hung;

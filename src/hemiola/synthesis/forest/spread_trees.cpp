@@ -21,8 +21,6 @@ namespace {
 
 constexpr int kMostSpreadUnasked = 16;
 constexpr double kGoodSpread = 0.99;
-/// About the share of the time for the number of trees, and of the rest for the switches.
-constexpr double kChoosingSpread = 0.3, kSplitting = 0.3;
 
 /// Each link's capacity in trees if one tree takes that bandwidth, or more trees than there are. `against`:
 /// all links turned round.
@@ -169,10 +167,10 @@ SpreadTrees::Rate SpreadTrees::choose_rate(bool against) const {
 /// An all-gather or a broadcast on the channels, which are turned round where `against` is.
 trees::Turned SpreadTrees::gather(const Channels& channels, Rate rate, bool against) const {
   const TreesFrom from = trees_from_roots(rate.trees);
-  Parts parts(1);
-  parts.next(kSplitting);
+  Parts parts(2);
+  parts.next();
   const CapacityGraph graph = without_switches(capacities(topology_, rate.tree_Bps, against), from);
-  parts.next(1 - kSplitting);
+  parts.next();
   const std::vector<TreeBatch> batches = pack_trees(graph, from);
   const trees::Trees trees =
       has_one_root_ ? turns_of_chunks(channels, batches, options_.pieces)
@@ -182,10 +180,10 @@ trees::Turned SpreadTrees::gather(const Channels& channels, Rate rate, bool agai
 
 Synthesis SpreadTrees::operator()() const {
   const bool both = reduces() && spreads();
-  Parts parts(1);
-  parts.next(kChoosingSpread);
+  Parts parts(both ? 3 : 2);
+  parts.next();
   const Rate rate = choose_rate(reduces());
-  parts.next((1 - kChoosingSpread) / (both ? 2 : 1));
+  parts.next();
   const std::int64_t per_root = std::int64_t{rate.trees} * options_.pieces;
   const Collective collective =
       Collective::make(options_.kind, topology_.rank_count(), root_count() * per_root, options_.root);
@@ -197,7 +195,7 @@ Synthesis SpreadTrees::operator()() const {
   Picoseconds duration = there.end;
   if (spreads()) {
     // The way back has as many trees, at the bandwidth that fits there.
-    parts.next((1 - kChoosingSpread) / 2);
+    parts.next();
     const trees::Turned spread = gather(channels, best_rate(rate.trees, false), false);
     sends = concatenated(std::move(sends), spread.sends);
     duration += spread.end;

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "hemiola/base/progress.hpp"
+#include "hemiola/synthesis/forest/forest_options.hpp"
 
 namespace hemiola::synthesis {
 namespace {
 
-constexpr int kMostTreesUnasked = 64;
 constexpr double kGoodEnough = 0.999, kRounding = 1e-9;
 
 class RateSearch {
@@ -73,7 +73,7 @@ TreeRate choose_rate(const TwoWayLinks& links, int trees, double optimum_Bps) {
   const double enough_Bps = kGoodEnough * optimum_Bps;
   // The most that each number of trees carries, best first; all that may be enough count as equal.
   std::vector<std::pair<double, int>> hopes;
-  for (int count = 1; count <= kMostTreesUnasked; ++count)
+  for (int count = 1; count <= kMostTrees; ++count)
     if (const std::vector<double> rates = search.candidates(count, 0); !rates.empty())
       hopes.emplace_back(-std::min(rates[0] * count, enough_Bps), count);
   std::sort(hopes.begin(), hopes.end());
