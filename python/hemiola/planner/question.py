@@ -57,7 +57,9 @@ def facts_of(
     topology, now = with_even_ports(*settled(topology, conditions))
     bound = lower_bound(topology, kind, nbytes, conditions=now, root=root)
     speed = port_speed(topology, now)
-    task = Task(kind, topology.rank_count, nbytes, speed, now, root, topology, shared_message_s, most_transfers)
+    task = Task(
+        kind, topology.rank_count, nbytes, speed, now, root, topology, shared_message_s, most_transfers
+    )
     known = candidates(task)
     brought = frozenset(one.name for one in known if is_brought(one.name))
     checked = tuple(

@@ -64,8 +64,8 @@ void bind_task(nb::module_& a) {
             if (most_transfers) task->most_transfers = *most_transfers;
           },
           "kind"_a, "rank_count"_a, "nbytes"_a, nb::kw_only(), "latency_s"_a, "bandwidth"_a,
-          "message_s"_a = 0.0, "late"_a, "slow"_a, "root"_a, "topology"_a.none(), "most_transfers"_a = nb::none(),
-          nb::keep_alive<1, 11>())
+          "message_s"_a = 0.0, "late"_a, "slow"_a, "root"_a, "topology"_a.none(),
+          "most_transfers"_a = nb::none(), nb::keep_alive<1, 11>())
       .def_ro("most_transfers", &Task::most_transfers, "How many a schedule may have that is simulated.")
       .def_prop_ro(
           "group_count",
@@ -122,8 +122,7 @@ void bind_late_cut(nb::module_& a) {
 void bind_exchanges(nb::module_& a) {
   a.def(
       "best_measurable_segments",
-      [](const Task& task, double load, int rounds,
-         double message) -> std::optional<std::pair<int, double>> {
+      [](const Task& task, double load, int rounds, double message) -> std::optional<std::pair<int, double>> {
         const auto choice = algorithms::best_measurable_segments(task, {load, rounds, message});
         return choice ? std::optional(std::pair(choice->segments, choice->seconds)) : std::nullopt;
       },
