@@ -6,8 +6,9 @@ import pytest
 
 import hemiola as hm
 from hemiola._core import spend
-from hemiola.planner.budget import SHARES, WORK, Searches
+from hemiola.planner.budget import IN_RACE, SHARES, WORK, Searches
 from hemiola.planner.outcome import NothingMadeError
+from hemiola.progress import ProgressBar
 
 
 def torus() -> hm.Topology:
@@ -91,6 +92,25 @@ def test_transfers_that_python_makes_are_paid_before_they_are_made() -> None:
 def test_a_search_known_to_take_more_than_its_share_is_not_begun() -> None:
     with pytest.raises(NothingMadeError, match="operations at least, at most"):
         Searches().run("trees (4 pieces)", 4, lambda: pytest.fail("begun"), "forest", at_least=WORK)
+
+
+def test_transfers_beyond_a_share_are_named_with_the_most_that_fit() -> None:
+    most = operations("raced") // IN_RACE
+    assert Searches().excess("raced", most) == ""
+    assert Searches().excess("raced", most + 1) == f"{most + 1:,} transfers, at most {most:,}"
+    assert Searches(2.0).excess("raced", most + 1) == ""
+
+
+def test_a_bar_shows_the_share_of_the_budget_that_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[float] = []
+    monkeypatch.setattr(ProgressBar, "_show", lambda bar, done, total, how_far: shown.append(done / total))
+    with ProgressBar("planning") as bar:
+        searches = Searches(1.0, bar)
+        searches.run("gather (1)", 1, lambda: spend(WORK // 4), "gather")
+        with searches.beside(WORK / 4):
+            pass
+        searches.run("trees (1 pieces)", 1, lambda: None, "forest")
+    assert shown[-1] == 0.5
 
 
 @pytest.mark.parametrize(("effort", "is_done"), [(1.0, True), (2.0, False)])

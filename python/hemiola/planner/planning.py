@@ -72,7 +72,7 @@ def plan(
     codecs : hemiola.codecs.Speeds, optional; of the core that each rank has to encode and decode. None: as measured on
         this machine. Only where there is a density.
     effort : float, above 0 and at most 1,000; how many times as much as usual may be made and simulated. That is
-        counted in operations and transfers, so that the same call gives the same plan on every machine.
+        counted in operations, so that the same call gives the same plan on every machine.
     watches_ports : bool, whether ranks are to tell from the messages how fast ports are, as communicators do: those of
         exchanges for slow ranks are then no shorter than that takes.
 
@@ -92,7 +92,7 @@ def plan(
     that is too large for the rest of that second is not simulated; where one switch joins all ranks, or every two have
     a link, and that is the best one by formula, the formulas decide alone. On all other networks such a candidate is
     estimated: step by step, by the time of the busiest link of each. There, schedules synthesized for the topology are
-    among the candidates, as far as the budget of all searches goes: it counts small operations of the core. Their
+    among the candidates, as far as the budget of the plan goes, which counts small operations. Their
     formula is the lower bound; once a simulated one is within 1 % of it, those that need a long search are not made.
     Nor are more chunks where the last number was no faster than the one before. Where schedules around one late rank
     come near enough, larger ones that know of no late rank are left out. `Plan.left_out` and `Plan.explain` name
