@@ -171,3 +171,59 @@ def interrupted() -> str:
     except KeyboardInterrupt:
         return "interrupted" if time.monotonic() - begin < 1.2 else "late"
     return "not interrupted"
+
+
+def turn_held() -> list[float]:
+    """The results of two threads of one communicator: one waits for a late rank, and hears signals; the other waits for
+    its turn in the short way."""
+    comm = hm.init(timeout_s=20)
+    x, y = np.ones(4), np.ones(4)  # alike: whichever call is the first
+    for _ in range(3):
+        comm.all_reduce(x)
+        comm.barrier()
+    x[:] = 1
+    thread = threading.Thread(target=comm.all_reduce, args=(y,))
+    if comm.rank == 0:
+        time.sleep(0.5)
+    thread.start()
+    time.sleep(0.1)
+    comm.all_reduce(x)
+    thread.join()
+    return [float(x[0]), float(y[0])]
+
+
+def conditions_change(calls: int, late_s: float) -> list[int]:
+    """The bytes that this rank sends in each of so many equal calls, to which rank 1 comes late; -1: a wrong result.
+    From the middle on it is late no more, and its port is slow."""
+    comm = hm.init(timeout_s=60)
+    n = comm.rank_count
+    x, sent = np.zeros(16_000), []
+    for number in range(2 * calls):
+        if number == calls:
+            comm.barrier()
+            if comm.rank == 1:
+                comm.degrade({1: 4.0})
+            comm.barrier()
+        if comm.rank == 1 and number < calls:
+            time.sleep(late_s)
+        x[:] = comm.rank + number
+        before = sum(comm.traffic().sent_bytes)
+        comm.all_reduce(x)
+        right = bool((x == n * number + n * (n - 1) // 2).all())
+        sent.append(sum(comm.traffic().sent_bytes) - before if right else -1)
+    return sent
+
+
+def zeros_change() -> list[int]:
+    """The bytes that this rank sends in each of nine equal calls whose array is dense, nearly empty and dense again;
+    -1: a wrong result."""
+    comm = hm.init(timeout_s=20)
+    x, sent = np.zeros(60_000, np.float32), []
+    for every in (1, 1, 1, 100, 100, 100, 1, 1, 1):
+        x[:] = 0
+        x[::every] = 1
+        before = sum(comm.traffic().sent_bytes)
+        comm.all_reduce(x, sparse=True)
+        right = float(x.sum()) == len(range(0, len(x), every)) * comm.rank_count
+        sent.append(sum(comm.traffic().sent_bytes) - before if right else -1)
+    return sent

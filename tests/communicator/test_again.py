@@ -55,6 +55,26 @@ def test_it_waits_for_operations_in_the_background() -> None:
     assert hm.launch(work.after_background, 2, timeout_s=LIMIT_S) == [4.0, 4.0]
 
 
+def test_a_thread_that_waits_for_its_turn_lets_the_one_before_it_hear_signals() -> None:
+    assert hm.launch(work.turn_held, 2, timeout_s=LIMIT_S) == [[2.0, 2.0], [2.0, 2.0]]
+
+
+# Given 4 ranks of 400 kB/s. Expect equal calls on one array to be planned anew for a rank that keeps coming late, and
+# again once its port is slow: ranks send other numbers of bytes then.
+def test_a_late_rank_and_a_slow_port_are_planned_for_in_equal_calls() -> None:
+    network = hm.topologies.fully_connected(4, latency_s=1e-4, bandwidth=4e5)
+    found = hm.launch(work.conditions_change, 4, 12, 0.45, emulate=network, timeout_s=LIMIT_S)
+    plain, late, slow = (tuple(sent[call] for sent in found) for call in (1, 11, 23))
+    assert all(-1 not in sent for sent in found)
+    assert len({plain, late, slow}) == 3
+
+
+def test_zeros_are_left_out_of_equal_calls_once_ranks_have_seen_them() -> None:
+    network = hm.topologies.switch(3, latency_s=50e-6, bandwidth=20e6)
+    for sent in hm.launch(work.zeros_change, 3, emulate=network, timeout_s=LIMIT_S):
+        assert sent[1] == sent[2] == sent[8] > 10 * sent[5] > 0
+
+
 def test_threads_of_two_communicators_do_not_hold_each_other_up() -> None:
     expected = 2.0 * sum(range(200))
     assert hm.launch(work.two_threads, 2, timeout_s=LIMIT_S) == [[expected, expected]] * 2

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine_ranks.hpp"
 #include "hemiola/algorithms/published/ring.hpp"
 #include "hemiola/runtime/executor/program/compile.hpp"
 
@@ -68,6 +69,46 @@ TEST(Exchange, OneMessageAloneIsOne) {
 
 TEST(Exchange, MoreMessagesThanThatAreNone) {
   EXPECT_FALSE(compile(algorithms::all_reduce_ring(3), Rank{0}, options_of(9, true)).exchange);
+}
+
+/// Fails once a message has changed the first element.
+class FailsOnceAMessageHasCome final : public testing::InProcessWire {
+ public:
+  FailsOnceAMessageHasCome(testing::Mailboxes mailboxes, const std::int64_t* first)
+      : InProcessWire(std::move(mailboxes), Rank{0}, {}), first_(first), before_(*first) {}
+
+  bool progress() override {
+    const bool has_moved = InProcessWire::progress();
+    if (*first_ != before_) throw LostRankError("rank 1 is gone");
+    return has_moved;
+  }
+
+ private:
+  const std::int64_t* first_;
+  std::int64_t before_;
+};
+
+TEST(Exchange, AFailureOnceAMessageHasComeLeavesTheInputAsItWas) {
+  CompileOptions options = options_of(256, true);
+  options.element_bytes = sizeof(std::int64_t);
+  const Program program = compile(swap(), Rank{0}, options);
+  ASSERT_TRUE(program.exchange);
+  testing::Buffer x(256, 1);
+  const testing::Buffer others(256, 2);
+  const auto mailboxes = testing::mailboxes_for(2);
+  testing::InProcessWire other(mailboxes, Rank{1}, {});
+  other.send(Rank{0}, reinterpret_cast<const std::byte*>(others.data()), 8 * others.size(), Source::settled);
+  FailsOnceAMessageHasCome wire(mailboxes, x.data());
+  Engine engine(&wire, {});
+  testing::EverybodyIsWelcome supervisor;
+  auto* const memory = reinterpret_cast<std::byte*>(x.data());
+  engine.begin_operation();
+  EXPECT_THROW(engine.execute(program, {.input = memory, .output = memory},
+                              {.dtype = DType::int64, .op = Op::sum}, &supervisor),
+               LostRankError);
+  EXPECT_EQ(x, testing::Buffer(256, 3));
+  engine.restore();
+  EXPECT_EQ(x, testing::Buffer(256, 1));
 }
 
 }  // namespace
