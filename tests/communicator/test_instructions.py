@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 #: Of a call by a rank alone, less those of a call of an empty function: Python 3.11 without PGO, GCC 12, x86-64.
-COUNTS = {"all_reduce": 2370, "all_reduce out": 2600, "all_gather": 4120, "broadcast": 2440, "barrier": 1740}
+COUNTS = {"all_reduce": 2240, "all_reduce out": 2520, "all_gather": 3950, "broadcast": 2220, "barrier": 1690}
 CALLS = 5_000
 PROGRAM = Path(__file__).with_name("counted_calls.py")
 ALONE = {"HEMIOLA_RANK": "0", "HEMIOLA_RANK_COUNT": "1", "PYTHONHASHSEED": "0"}

@@ -49,6 +49,8 @@ class CustomOptions(_Options[D]):
 class Caller:
     """A rank that calls the core for collectives. It tells the other ranks of errors in a call's arguments."""
 
+    __slots__ = ("__dict__", "_core")  # where the core finds itself without a search
+
     def __init__(self, core: CoreCommunicator) -> None:
         self._core = core
         self.rank = core.rank

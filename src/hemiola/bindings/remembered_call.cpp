@@ -38,13 +38,16 @@ PyObject* raise(std::exception_ptr error) {
   return PyObject_CallNoArgs(rethrow->ptr());
 }
 
-/// The core of a communicator in Python; null where it is none.
+/// The core of a communicator in Python, which has it in a slot; null where it is none.
 PyCommunicator* core_of(PyObject* communicator) {
   static PyObject* const name = PyUnicode_InternFromString("_core");
   static PyObject* const type = nb::type<PyCommunicator>().inc_ref().ptr();
-  const auto core = nb::steal(PyObject_GetAttr(communicator, name));
-  if (!core.is_valid()) PyErr_Clear();
-  const bool is_core = core.is_valid() && reinterpret_cast<PyObject*>(Py_TYPE(core.ptr())) == type;
+  PyObject* const found = _PyType_Lookup(Py_TYPE(communicator), name);  // borrowed
+  if (found == nullptr || !Py_IS_TYPE(found, &PyMemberDescr_Type)) return nullptr;
+  const PyMemberDef* const slot = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+  if (slot->type != T_OBJECT_EX) return nullptr;
+  PyObject* const core = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(communicator) + slot->offset);
+  const bool is_core = core != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(core)) == type;
   return is_core ? nb::inst_ptr<PyCommunicator>(core) : nullptr;  // the communicator keeps it
 }
 
@@ -52,10 +55,11 @@ PyObject* call_remembered(PyObject* self, PyObject* const* args, std::size_t fla
   const auto& [head, vectorcall, method, dict, kind] = *remembered(self);
   const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
   const std::size_t all = count + (names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names)));
-  PyCommunicator* const core = count == 0 ? nullptr : core_of(args[0]);
-  if (core == nullptr) return PyObject_Vectorcall(method, args, flags, names);
+  if (count == 0) return PyObject_Vectorcall(method, args, flags, names);
   const nb::object kept = nb::borrow(args[0]);
   try {
+    PyCommunicator* const core = core_of(args[0]);
+    if (core == nullptr) return PyObject_Vectorcall(method, args, flags, names);
     const CallMemo::Arguments arguments{{args + 1, all - 1}, names};
     if (const auto result = core->run_again(kind, arguments)) [[likely]]
       return nb::object(*result).release().ptr();

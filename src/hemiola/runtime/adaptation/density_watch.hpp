@@ -79,7 +79,7 @@ class DensityWatch final : public Learner {
     bool is_hinted = false;  ///< by the latest operation
   };
   static std::uint64_t call_of(const Signature& signature) {
-    Signature common = signature.without_shape();
+    Signature::Common common = signature.common();
     common.schedule_digest = 0;
     return hash64(std::as_bytes(std::span(&common, 1)));
   }

@@ -16,13 +16,6 @@ void Signature::set_shape(std::span<const std::int64_t> dimensions) {
   element_count = std::accumulate(dimensions.begin(), dimensions.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-Signature Signature::without_shape() const {
-  Signature common = *this;
-  common.dimension_count = 0;
-  common.shape = {};
-  return common;
-}
-
 /// All-reduce and all-gather bring something of everybody to everybody. In a reduce-scatter and an all-to-all every rank
 /// gets a part of its own, which is nothing where there are fewer elements than ranks; and nothing is not sent.
 bool Signature::everybody_depends_on_everybody(int rank_count) const {

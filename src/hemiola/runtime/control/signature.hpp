@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,13 +65,25 @@ struct Signature {
   /// Of the array; 0 where there is none.
   std::int64_t byte_count() const;
   /// The part that ranks must have in common: all but the shape.
-  Signature without_shape() const;
-  bool agrees_with(const Signature& other) const { return without_shape() == other.without_shape(); }
+  struct Common {
+    std::uint64_t call, schedule_digest;
+    std::int64_t element_count;
+
+    friend bool operator==(const Common&, const Common&) = default;
+  };
+  Common common() const {
+    constexpr std::uint64_t kDimensionCount = std::uint64_t{0xff} << 24;
+    std::uint64_t call;
+    std::memcpy(&call, this, sizeof call);
+    return {call & ~kDimensionCount, schedule_digest, element_count};
+  }
+  bool agrees_with(const Signature& other) const { return common() == other.common(); }
 
  private:
   friend bool operator==(const Signature&, const Signature&) = default;
 };
-static_assert(sizeof(Signature) == 64);
+static_assert(sizeof(Signature) == 64 && offsetof(Signature, dimension_count) == 3 &&
+              offsetof(Signature, schedule_digest) == 8);
 
 /// "float32[100, 4]".
 std::string describe_array(const Signature& signature);

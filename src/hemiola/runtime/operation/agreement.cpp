@@ -72,7 +72,7 @@ Difference difference(const Signature& left, const Signature& right) {
 }  // namespace
 
 OperationTag tag_of(std::uint64_t number, const Signature& signature) {
-  const Signature common = signature.without_shape();
+  const Signature::Common common = signature.common();
   return {.operation = static_cast<std::uint32_t>(number),
           .digest = hash64(std::as_bytes(std::span(&common, 1)))};
 }

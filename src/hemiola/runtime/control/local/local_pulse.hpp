@@ -22,9 +22,10 @@ class LocalPulse final : public Pulse {
 
  private:
   struct State;
+  struct Board;
   State& state(Rank rank) const;
 
-  State* states_;
+  Board* board_;
   Rank self_;
   int rank_count_;
   const Session* clock_;

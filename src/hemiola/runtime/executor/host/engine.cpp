@@ -73,8 +73,7 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
   if (program_ != nullptr) keep_saves();
   program_ = &program;
   ++program_count_;
-  combine_ = combine_for(arithmetic.dtype, arithmetic.op);
-  scale_ = scale_for(arithmetic.dtype);
+  if (arithmetic.dtype != dtype_ || arithmetic.op != op_) find_kernels(arithmetic.dtype, arithmetic.op);
   divisor_ = arithmetic.divisor;
   groups_in_flight_ =
       program.forms.empty() ? options_.groups_in_flight : std::min(options_.groups_in_flight, kCodedGroups);
@@ -92,6 +91,13 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
   if (!program.forms.empty()) coder_.begin(program, regions_, arithmetic, combine_);
   for (const Copy& copy : program.copies_before)
     copier_.copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
+}
+
+void Engine::find_kernels(DType dtype, Op op) {
+  dtype_ = dtype;
+  op_ = op;
+  combine_ = combine_for(dtype, op);
+  scale_ = scale_for(dtype);
 }
 
 /// Sets up the account of a program's tasks: the open dependencies of each, and the tasks that may start.

@@ -57,6 +57,7 @@ class Engine final : public Executor {
   };
 
   void begin(const Program& program, const Buffers& buffers, const Arithmetic& arithmetic);
+  void find_kernels(DType dtype, Op op);
   void begin_tasks();
   void place_regions(const Buffers& buffers, const Arithmetic& arithmetic);
   void multiply_input(const Arithmetic& arithmetic);
@@ -113,8 +114,10 @@ class Engine final : public Executor {
   std::size_t program_count_ = 0;
   bool has_replaced_ = false;
   const Program* program_ = nullptr;
-  Combine combine_ = nullptr;
-  Scale scale_ = nullptr;
+  DType dtype_{};
+  Op op_{};
+  Combine combine_ = combine_for(dtype_, op_);
+  Scale scale_ = scale_for(dtype_);
   int divisor_ = 1;
   bool receives_ = false;  ///< anything at all
   int groups_in_flight_ = 1;
