@@ -23,8 +23,6 @@ class Yields {
 
   /// Longer ones were given to somebody who works.
   static constexpr std::chrono::microseconds kLong{1000};
-  /// Shorter ones were given to nobody.
-  static constexpr std::chrono::microseconds kShort{3};
   /// So many waits that ended with long ones, and next to nothing in between, are no accident: ranks that share cores work in
   /// turn, but not so long.
   static constexpr int kInARow = 8;
@@ -62,9 +60,6 @@ class Yields {
     if (begin - last_end_ > last_) in_a_row_ = 0;
     last_end_ = end;
   }
-  /// Whether the last one of this wait let somebody run who soon gave the core back, as one does who waits, too.
-  bool let_a_waiter_run() const { return last_ >= kShort && last_ < kLong; }
-
   /// The message did not come while others had the core.
   void sleep() { last_ = {}; }
 

@@ -214,7 +214,7 @@ TEST(Recovery, RanksLookAtTheirZerosAgainWithinAPause) {
   }
 }
 
-TEST(Recovery, PollsAndSpinsAreTriedAgainWithin64Waits) {
+TEST(Recovery, PollsAreTriedAgainWithin64Waits) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     Noise noise(seed);
     PollRecord record;

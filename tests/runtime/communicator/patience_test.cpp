@@ -294,30 +294,6 @@ TEST_F(PatienceTest, SpinsOnOnceTheCallerWaits) {
   EXPECT_EQ(sleeps_in(1), 1);
 }
 
-/// Expect few spins after four waits that ended with a yield to a rank on the same core, and all of them again after one
-/// that was met by spinning.
-TEST_F(PatienceTest, SpinsLittleWhereItYieldsToWhomItWaitsFor) {
-  const auto spins_until_a_yield_of = [&](std::chrono::microseconds length) {
-    int rounds = 0;
-    for (; sleeps_in(1) == 0; ++rounds) {
-    }
-    const auto now = Yields::Clock::now();
-    yields_.note(now - length, now);
-    patience_.renew();
-    return rounds - kWaiting.yields;
-  };
-  for (int us : {0, 2000})  // to nobody, and to somebody who works
-    for (int i = 0; i < 5; ++i)
-      EXPECT_EQ(spins_until_a_yield_of(std::chrono::microseconds(us)), kWaiting.spins);
-  for (int i = 0; i < 4; ++i)
-    EXPECT_EQ(spins_until_a_yield_of(std::chrono::microseconds(100)), kWaiting.spins);
-  EXPECT_EQ(spins_until_a_yield_of(std::chrono::microseconds(10)), Patience::kFewSpins);
-  EXPECT_EQ(sleeps_in(kWaiting.spins), 0);  // this one tries again, and meets news
-  patience_.renew();
-  for (int i = 0; i < 4; ++i)
-    EXPECT_EQ(spins_until_a_yield_of(std::chrono::microseconds(100)), kWaiting.spins);
-}
-
 TEST_F(PatienceTest, SleepsOfAWaitDoubleUpToTheLongest) {
   Patience patience({.spins = 0, .yields = 0, .first_sleep_us = 10, .sleep_us = 60}, &record_);
   for (int wait = 0; wait < 2; ++wait) {

@@ -49,10 +49,6 @@ class PollRecord {
 /// What waiting has shown a rank so far.
 struct WaitingRecord {
   PollRecord polls;
-  /// Of spins before yields: missed are those after which yielding to somebody who waits, too, brought the news. The system
-  /// has two ranks share a core, where they have busy neighbours, although there are cores for both; then each holds the
-  /// other up for as long as it spins.
-  PollRecord spins;
   Yields yields;
 };
 
@@ -75,7 +71,7 @@ class WaitingRecords {
 
 class Patience {
  public:
-  /// Pauses while nobody waits for the result, or more have not paid: a peer that is here answers meanwhile. One that works,
+  /// Pauses while nobody waits for the result: a peer that is here answers meanwhile. One that works,
   /// too, is away for as long as the system gives it its core, and whoever spins meanwhile uses up the time that it is to
   /// get itself later.
   static constexpr int kFewSpins = 20;
@@ -89,7 +85,7 @@ class Patience {
   /// Something has moved.
   void renew() {
     if (idle_rounds_ > 0) {
-      learn();
+      if (idle_rounds_ <= polls_) record_->polls.met();
       record_->yields.end_wait();
     }
     idle_rounds_ = 0;
@@ -101,13 +97,12 @@ class Patience {
     if (idle_rounds_ == 0) {
       next_sleep_us_ = waiting_.first_sleep_us;
       polls_ = may_poll_ && is_awaited && record_->polls.pays() ? waiting_.polls : 0;
-      spins_pay_ = record_->spins.pays();
     }
     ++idle_rounds_;
     if (idle_rounds_ == kShortRounds) KeptThroughShortWaits::end();
     if (idle_rounds_ <= polls_) return;
     if (polls_ > 0 && idle_rounds_ == polls_ + 1) record_->polls.missed();
-    spins_ = is_awaited && spins_pay_ ? waiting_.spins : std::min(waiting_.spins, kFewSpins);
+    spins_ = is_awaited ? waiting_.spins : std::min(waiting_.spins, kFewSpins);
     if (idle_rounds_ <= polls_ + spins_) {
       relax_core();
       return;
@@ -143,17 +138,6 @@ class Patience {
     wire->wait(sleep_us);
   }
 
-  void learn() {
-    if (idle_rounds_ <= polls_)
-      record_->polls.met();
-    else if (spins_ < waiting_.spins)
-      return;  // not tried
-    else if (idle_rounds_ <= polls_ + spins_)
-      record_->spins.met();
-    else if (record_->yields.let_a_waiter_run())
-      record_->spins.missed();
-  }
-
   static constexpr auto kConsultInterval = std::chrono::milliseconds(5);
 
   void consult(Supervisor* supervisor, Yields::Clock::time_point now) {
@@ -166,9 +150,8 @@ class Patience {
   Waiting waiting_;
   WaitingRecord* record_;
   bool may_poll_;
-  int polls_ = 0;           ///< the rounds with which this wait begins
-  int spins_ = 0;           ///< those after them
-  bool spins_pay_ = false;  ///< in this wait
+  int polls_ = 0;  ///< the rounds with which this wait begins
+  int spins_ = 0;  ///< those after them
   int next_sleep_us_ = 0;
   int idle_rounds_ = 0;
   Yields::Clock::time_point next_consultation_{};
