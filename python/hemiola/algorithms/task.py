@@ -39,7 +39,7 @@ class Task:
     root: int = 0
     topology: Topology | None = None
     shared_message_s: float = 0.0
-    most_transfers: int | None = None
+    most_transfers: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.conditions.slow_nics:

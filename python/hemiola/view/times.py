@@ -111,4 +111,5 @@ def _finish(figure: Figure, axes: Axes, names: list[str], unit: str, *, limit: f
     axes.set_xlabel(f"time ({unit}); less is better")
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
-    figure.legend(loc="outside lower right", ncols=3, frameon=False)
+    if axes.get_legend_handles_labels()[0]:
+        figure.legend(loc="outside lower right", ncols=3, frameon=False)
