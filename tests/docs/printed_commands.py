@@ -95,6 +95,7 @@ FORMS = [
     ),
     not_here(r"scripts/fuzz_codecs\.sh.*", "needs clang with libFuzzer; tests/codec runs its inputs without"),
     not_here(r"make .*", "the Makefile's targets are what runs this test, or set the environment up anew"),
+    not_here(r"python -m pytest -m long .*", "a long test, which runs beside this one"),
     not_here(r"hemiola schedule 2", "the first line of a format, no command"),
     not_here(r".*[…].*", "left open by the text: …"),
     # The papers' sections take minutes each: one of each paper runs; that all names exist another test checks.
