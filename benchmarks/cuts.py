@@ -28,7 +28,8 @@ from hemiola.machine.capacity import describe_machine
 from meeting import meeting
 
 RANK_SCRIPT = Path(__file__).with_name("cuts_rank.py")
-SILENCE_S = 0.5
+#: A rank that finds no core for so long counts as lost, which several hosts on two cores may do for half a second.
+SILENCE_S = 1.0
 #: When the network is cut at the latest after the start of the work, for how long at most where it heals, and how long
 #: ranks work; a side that may not go on gives up by then.
 LATEST_CUT_S, LONGEST_CUT_S, WORK_S = 1.0, 2.0, 5.0

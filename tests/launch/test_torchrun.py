@@ -53,7 +53,10 @@ def test_torchruns_summary_ends_with_the_rank_to_blame(tmp_path: Path, way: str)
     assert done.returncode == 1
     assert "rank      : 2 (local_rank: 2)" in root, done.stderr
     assert re.search(end, root), done.stderr
-    assert f"LostRankError: {consequence}" in others
+    reasons = re.findall(r"LostRankError: (.*)", others)
+    assert all(reason.startswith(consequence) for reason in reasons)
+    # On busy cores torchrun may end all three survivors before one of them has written its reason.
+    assert reasons or others.count("Signal 15 (SIGTERM)") >= 3, done.stderr
     assert "in all_reduce" not in others  # whoever fails over another rank adds no traceback
 
 
