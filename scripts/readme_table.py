@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = "<!-- shared memory: generated from docs/results/shared_memory.md by make generate -->\n"
 END = "<!-- end of shared memory -->"
+NO_BYTES = "0 B"  # of a barrier
 _RATIO = re.compile(r"([\d.]+) \(([\d.]+)–([\d.]+)\)")  # noqa: RUF001: as the benchmark prints a median's interval
 
 
@@ -21,6 +22,11 @@ class Cell:
     size: str
     ratio: float
     high: float
+
+    @property
+    def where(self) -> str:
+        """The size, unless it is a barrier's, and the ranks."""
+        return f"{self.ranks} ranks" if self.size == NO_BYTES else f"{self.size}, {self.ranks} ranks"
 
 
 def text() -> str:
@@ -45,13 +51,13 @@ def table(page: str) -> str:
         behind, surely = sum(cell.ratio < 1 for cell in mine), sum(cell.high < 1 for cell in mine)
         median = statistics.median(cell.ratio for cell in mine)
         lines.append(
-            f"| {collective} | {median:.2f} | {worst.ratio:.2f} ({worst.size}, {worst.ranks} ranks) "
+            f"| {collective} | {median:.2f} | {worst.ratio:.2f} ({worst.where}) "
             f"| {behind} of {len(mine)} | {surely} |"
         )
     machine = re.search(r"^Machine: ([^,]+, \d+ cores)", section, re.M)
     assert machine, "expected a line 'Machine: NAME, N cores' in docs/results/shared_memory.md"
     ranks = list(dict.fromkeys(cell.ranks for cell in found))
-    sizes = list(dict.fromkeys(cell.size for cell in found))
+    sizes = list(dict.fromkeys(cell.size for cell in found if cell.size != NO_BYTES))
     many = " and ".join(filter(None, [", ".join(ranks[:-1]), f"{ranks[-1]} ranks"]))
     return "\n".join([*lines, "", f"Machine: {machine[1]}; {many}, {sizes[0]} to {sizes[-1]}.", ""])
 
