@@ -261,10 +261,21 @@ def end_at(moment_s: float, *, kills: bool, note: Path) -> None:
     """End this process at a moment of the machine's clock; note when that was."""
     while time.monotonic() < moment_s:
         time.sleep(min(0.001, max(0.0, moment_s - time.monotonic())))
-    write_whole(note, str(time.monotonic()))
+    write_whole(note, f"{os.getpid()} {time.monotonic()}")
     if kills:
         os.kill(os.getpid(), signal.SIGKILL)
     os._exit(7)
+
+
+def has_ended(note: Path) -> bool:
+    """Say whether the process that wrote a note has ended: it may wait for a core between the two."""
+    if not note.exists():
+        return False
+    try:
+        stat = Path("/proc", note.read_text().split()[0], "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return stat.rpartition(")")[2].split()[0] in "ZX"
 
 
 def two(first: int, second: int, gap_s: float, folder: Path, *, kills: bool) -> None:
@@ -273,15 +284,18 @@ def two(first: int, second: int, gap_s: float, folder: Path, *, kills: bool) -> 
     comm.all_reduce(np.ones(1000))
     begin = np.array([time.monotonic() + 0.1])
     comm.broadcast(begin)
-    if comm.rank in (first, second):
-        later_s = gap_s if comm.rank == second else 0.0
-        end_at(float(begin[0]) + later_s, kills=kills, note=folder / f"{comm.rank}.end")
+    if comm.rank == first:
+        end_at(float(begin[0]), kills=kills, note=folder / f"{first}.end")
+    if comm.rank == second:
+        while not has_ended(folder / f"{first}.end"):
+            time.sleep(0.001)
+        end_at(time.monotonic() + gap_s, kills=kills, note=folder / f"{second}.end")
     comm.all_reduce(np.ones(1000))
 
 
 def is_told_apart(folder: Path, first: int, second: int) -> bool:
     """Say whether the second has ended so long after the first that every rank could know of the first before."""
-    ended = [float((folder / f"{rank}.end").read_text()) for rank in (first, second)]
+    ended = [float((folder / f"{rank}.end").read_text().split()[1]) for rank in (first, second)]
     return ended[1] - ended[0] > TOLD_APART_S
 
 
