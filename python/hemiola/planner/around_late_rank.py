@@ -15,7 +15,7 @@ from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.task import given
 from hemiola.bounds import lower_bound
 from hemiola.errors import ArgumentError
-from hemiola.planner.budget import IN_TREES, Searches
+from hemiola.planner.budget import IN_TREES
 from hemiola.planner.outcome import LeftOut, NothingMadeError, too_many
 from hemiola.planner.question import Question
 from hemiola.planner.synthesized import as_slow_as_now
@@ -48,19 +48,16 @@ def around_late_rank(question: Question) -> Iterator[Candidate | LeftOut]:
     Nothing where one switch joins all ranks: there an algorithm of the registry is at the bound, whichever rank is
     slow.
     """
-    topology, task, bound_s, searches = question.topology, question.task, question.bound_s, question.searches
-    found = [
-        *_on_hosts(topology, task, bound_s, searches),
-        *_on_late_rails(topology, task, bound_s, searches),
-    ]
+    topology, task = question.topology, question.task
+    found = [*_on_hosts(question), *_on_late_rails(question)]
     are_hosts = _is_near(topology, task, found)
     if "full mesh" not in question.traits and not are_hosts:
-        found += _matched(topology, task, bound_s, searches)
+        found += _matched(question)
     is_grid = topology.switch_count > 0 and task.grid is not None and not task.conditions.slow_ranks
     if is_grid:  # few trees may be what hosts do not come near
         found += _packed(question)
     is_large = topology.rank_count + topology.switch_count > _MANY_VERTICES
-    is_enough = is_large and searches.effort <= 1 and (are_hosts or _is_near(topology, task, found))
+    is_enough = is_large and question.searches.effort <= 1 and (are_hosts or _is_near(topology, task, found))
     if is_enough:
         found.append(
             LeftOut("late_forest", "another schedule around the late rank comes near enough to the bound")
@@ -109,10 +106,9 @@ def _together_s(task: Task) -> float:
     return lower_bound(task.topology, task.kind, task.nbytes, conditions=together).seconds
 
 
-def _on_hosts(
-    topology: Topology, task: Task, bound_s: float, searches: Searches
-) -> Iterator[Candidate | LeftOut]:
+def _on_hosts(question: Question) -> Iterator[Candidate | LeftOut]:
     """On many hosts alike, or lines of a grid whose last dimension is switches, of all ranks as fast as others."""
+    topology, task = question.topology, question.task
     per_host = _ranks_per_host(topology, task)
     if per_host is None or task.nbytes == 0 or any(factor > 1 for factor in task.conditions.slow.values()):
         return
@@ -120,17 +116,17 @@ def _on_hosts(
     for pieces in _PIECES_ON_RAILS:
         if pieces > _PIECES_ON_RAILS[0] and task.nbytes < _LEAST_HOST_PIECE * pieces * per_host:
             return
+        label = f"late_hosts ({pieces} pieces)"
         try:
             hosts = hosts or Hosts(topology, task.late_ranks[0], per_host)
             make = partial(hosts.schedule, pieces, task.nbytes)
-            count, label = per_piece * pieces, f"late_hosts ({pieces} pieces)"
-            made = searches.run(label, pieces, make, "late_hosts", in_arrays=count)
+            made = question.searches.run(label, pieces, make, "late_hosts", in_arrays=per_piece * pieces)
         except NothingMadeError as error:
-            yield LeftOut(f"late_hosts ({pieces} pieces)", str(error))
+            yield LeftOut(label, str(error))
             return
         except ArgumentError:
             return
-        yield Candidate("late_hosts", f"{pieces} pieces", bound_s, made.transfer_count, partial(given, made))
+        yield _of("late_hosts", f"{pieces} pieces", made, question)
 
 
 def _ranks_per_host(topology: Topology, task: Task) -> int | None:
@@ -147,15 +143,14 @@ def _ranks_per_host(topology: Topology, task: Task) -> int | None:
     return math.prod(grid.dims[:-1]) if grid.bandwidth[-1] < min(grid.bandwidth[:-1]) else None
 
 
-def _matched(
-    topology: Topology, task: Task, bound_s: float, searches: Searches
-) -> Iterator[Candidate | LeftOut]:
+def _matched(question: Question) -> Iterator[Candidate | LeftOut]:
     """Of few chunks, and of as many as bring what filling the ways takes down to a share of the bound, or as fit.
 
     Where ranks are slow, for links as slow as they are now. Nothing where the others reach each other through the late
     rank alone.
     """
-    network = as_slow_as_now(topology, task) if task.conditions.slow_ranks else topology
+    task, bound_s, searches = question.task, question.bound_s, question.searches
+    network = as_slow_as_now(question.topology, task)
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else _MOST_CHUNKS
     after_s = max(bound_s - task.delay_s, _LEAST_S)
     if task.delay_s < _LEAST_WAIT * after_s:
@@ -174,7 +169,7 @@ def _matched(
             return
         except ArgumentError:
             return
-        yield _of_matched(found, bound_s)
+        yield _of_matched(found, question)
         filling = few * (found.broadcast_s - after_s) / after_s  # as if all beyond the bound were that
         wanted = min(most_chunks, math.ceil(filling / _FILLING))
     if wanted <= _FEW_CHUNKS[-1]:
@@ -184,15 +179,13 @@ def _matched(
         yield LeftOut(f"{_MATCHED} ({wanted} chunks)", too_many(wanted, "chunks, as fewer ones took", chunks))
     if chunks > _FEW_CHUNKS[-1] and filling <= _MOST_FILLING * chunks:
         try:
-            yield _of_matched(made(chunks), bound_s)
+            yield _of_matched(made(chunks), question)
         except NothingMadeError as error:
             yield LeftOut(f"{_MATCHED} ({chunks} chunks)", str(error))
 
 
-def _of_matched(made: Matched, bound_s: float) -> Candidate:
-    schedule = made.schedule
-    label = f"{schedule.chunk_count} chunks"
-    return Candidate(_MATCHED, label, bound_s, schedule.transfer_count, partial(given, schedule))
+def _of_matched(made: Matched, question: Question) -> Candidate:
+    return _of(_MATCHED, f"{made.schedule.chunk_count} chunks", made.schedule, question)
 
 
 def _packed(question: Question) -> Iterator[Candidate | LeftOut]:
@@ -200,7 +193,7 @@ def _packed(question: Question) -> Iterator[Candidate | LeftOut]:
 
     A delay too short for reducing everything in is long enough for a share of the buffer.
     """
-    topology, task, bound_s = question.topology, question.task, question.bound_s
+    topology, task = question.topology, question.task
     is_made = "full mesh" in question.traits
     forest = LateForest(topology, task.late_ranks[0], task.nbytes)
     counts = _PIECES_OF_FULL_MESH if is_made else _PIECES
@@ -215,14 +208,14 @@ def _packed(question: Question) -> Iterator[Candidate | LeftOut]:
         variant = f"{pieces} pieces"
         try:
             whole = made(pieces, 1.0)
-            yield _of_late_forest(whole, variant, bound_s)
+            yield _of("late_forest", variant, whole, question)
             if pieces == counts[0]:
                 reduced_s = _busiest_in_the_wait(whole, topology, task)
                 share = min(1.0, math.floor(64 * task.delay_s / reduced_s) / 64) if reduced_s > 0 else 1.0
             per_piece = whole.transfer_count / pieces
             if 0 < share < 1:
                 variant = f"{pieces} pieces, {share:.2f} of the buffer"
-                yield _of_late_forest(made(pieces, share), variant, bound_s)
+                yield _of("late_forest", variant, made(pieces, share), question)
         except NothingMadeError as error:
             yield LeftOut(f"late_forest ({variant})", str(error))
             return
@@ -230,31 +223,29 @@ def _packed(question: Question) -> Iterator[Candidate | LeftOut]:
             return
 
 
-def _on_late_rails(
-    topology: Topology, task: Task, bound_s: float, searches: Searches
-) -> Iterator[Candidate | LeftOut]:
+def _on_late_rails(question: Question) -> Iterator[Candidate | LeftOut]:
     """Where ranks of several hosts have a NIC each, in shares for NICs as slow as they are now."""
+    topology, task = question.topology, question.task
     if topology.node_count in (1, topology.rank_count):
         return
-    network = as_slow_as_now(topology, task) if task.conditions.slow_ranks else topology
+    network = as_slow_as_now(topology, task)
     per_piece = 2 * topology.rank_count * (topology.rank_count // topology.node_count)
     for pieces in _PIECES_ON_RAILS:
         at_least = IN_TREES * per_piece * pieces
         make = partial(late_rails, network, task.late_ranks[0], pieces=pieces)
+        label = f"late_rails ({pieces} pieces)"
         try:
-            made = searches.run(
-                f"late_rails ({pieces} pieces)", pieces, make, "late_rails", at_least=at_least
-            )
+            made = question.searches.run(label, pieces, make, "late_rails", at_least=at_least)
         except NothingMadeError as error:
-            yield LeftOut(f"late_rails ({pieces} pieces)", str(error))
+            yield LeftOut(label, str(error))
             return
         except ArgumentError:
             return
-        yield Candidate("late_rails", f"{pieces} pieces", bound_s, made.transfer_count, partial(given, made))
+        yield _of("late_rails", f"{pieces} pieces", made, question)
 
 
-def _of_late_forest(schedule: Schedule, variant: str, bound_s: float) -> Candidate:
-    return Candidate("late_forest", variant, bound_s, schedule.transfer_count, partial(given, schedule))
+def _of(name: str, variant: str, made: Schedule, question: Question) -> Candidate:
+    return Candidate(name, variant, question.bound_s, made.transfer_count, partial(given, made))
 
 
 def _busiest_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> float:

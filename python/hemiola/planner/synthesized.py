@@ -65,18 +65,20 @@ def synthesized(question: Question) -> Iterator[Candidate | LeftOut]:
     made for links as slow as they are now, and as if all were fast: the one with more paths round the slow links is
     not the better one everywhere.
     """
-    task, bound_s, searches = question.task, question.bound_s, question.searches
+    task = question.task
     networks = [(question.topology, "")]
     if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
         networks.insert(0, (as_slow_as_now(question.topology, task), ", of slow links"))
     for network, note in networks:
         if is_uneven(network) or _is_small_mesh_of_one_root(network, task):
-            yield from _matched(network, task, bound_s, note, searches, question.least_chunks)
-            yield from _forests(network, task, bound_s, note, searches)
+            yield from _matched(network, question, note, len(networks))
+            yield from _forests(network, question, note)
 
 
 def as_slow_as_now(topology: Topology, task: Task) -> Topology:
-    """Return it with the links of ranks that are slow as slow as they are."""
+    """Return it with the links of ranks that are slow as slow as they are; itself where none is."""
+    if not task.conditions.slow_ranks:
+        return topology
     slower: dict[int | tuple[int, int] | str, float] = {
         rank: factor for rank, factor in task.conditions.slow_ranks.items()
     }
@@ -121,9 +123,8 @@ def _transfer_count(task: Task, chunks: int) -> int:
     return 2 * once if task.kind == "all_reduce" else once
 
 
-def _matched(
-    topology: Topology, task: Task, bound_s: float, note: str, searches: Searches, least_chunks: int
-) -> Iterator[Candidate]:
+def _matched(topology: Topology, question: Question, note: str, networks: int) -> Iterator[Candidate]:
+    task, searches, least_chunks = question.task, question.searches, question.least_chunks
     unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
     if task.nbytes > 0:
@@ -132,18 +133,16 @@ def _matched(
         most_chunks = min(most_chunks, max(fewest, task.nbytes // (shares * _LEAST_CHUNK)))
     is_switched_exchange = task.kind == "all_to_all" and topology.switch_count > 0
     source = "all_to_all_behind_switches" if is_switched_exchange else task.kind
-    networks = 2 if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()) else 1
     for chunks in (one for one in _CHUNKS[task.kind] if least_chunks <= one <= most_chunks):
         variant, count = f"{chunks} {unit}{note}", _transfer_count(task, chunks)
         search = partial(_search, topology, task, chunks, searches)
         run = partial(searches.run, at_least=IN_CHUNKS * count, networks=networks)
         generate = cache(partial(run, f"synthesized ({variant})", chunks, search, source))
-        yield Candidate("synthesized", variant, bound_s, count, generate, is_searched=True)
+        yield Candidate("synthesized", variant, question.bound_s, count, generate, is_searched=True)
 
 
-def _forests(
-    topology: Topology, task: Task, bound_s: float, note: str, searches: Searches
-) -> Iterator[Candidate | LeftOut]:
+def _forests(topology: Topology, question: Question, note: str) -> Iterator[Candidate | LeftOut]:
+    task, searches = question.task, question.searches
     if task.kind not in _FOREST_KINDS:
         return
     has_one_root = task.kind in _WITH_ONE_ROOT
@@ -162,7 +161,9 @@ def _forests(
         count = _transfer_count(task, pieces)
         label, source = f"forest ({pieces} pieces{note})", "forest_of_one_root" if has_one_root else "forest"
         generate = cache(partial(searches.run, label, size, plant, source, at_least=IN_TREES * count))
-        yield Candidate("forest", f"{pieces} pieces{note}", bound_s, count, generate, is_searched=True)
+        yield Candidate(
+            "forest", f"{pieces} pieces{note}", question.bound_s, count, generate, is_searched=True
+        )
 
 
 def _search(topology: Topology, task: Task, chunks: int, searches: Searches | None = None) -> Schedule:

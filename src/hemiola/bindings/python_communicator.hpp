@@ -39,8 +39,7 @@ struct CommunicatorCore {
     delete core;
   }
 
-  std::optional<CallDesk>
-      desk;  ///< made last, but used by running operations until the communicator has ended
+  std::optional<CallDesk> desk;  ///< made last, but operations use it until the communicator has ended
   Communicator communicator;
 };
 

@@ -38,8 +38,7 @@ struct Members {
   std::vector<Rank>
       ranks;     ///< by their numbers in the session, the same on all of them; the index is their number here
   Rank self{0};  ///< this rank's number here
-  std::shared_ptr<Ground> ground =
-      {};  ///< of the pieces that `shared` hands out first; null: none has been laid
+  std::shared_ptr<Ground> ground = {};  ///< of the first pieces of `shared`; null: none has been laid
 
   int count() const { return static_cast<int>(ranks.size()); }
   std::int64_t now_ns() const { return session->clock().now_ns; }

@@ -37,9 +37,8 @@ struct Slot {
 };
 
 struct SlotTrace {
-  std::vector<Slot> slots;  ///< the buffer's by chunk, then the first of scratch by chunk, and so on
-  std::vector<SlotAccess>
-      accesses;  ///< one for each transfer of the part; the slot that one within the rank writes
+  std::vector<Slot> slots;           ///< the buffer's by chunk, then the first of scratch by chunk, and so on
+  std::vector<SlotAccess> accesses;  ///< one for each transfer of the part; of one within the rank its write
   std::vector<SlotAccess> inner_reads;  ///< the slots that transfers within the rank read, in their order
   std::vector<std::int32_t>
       inner_read_of;  ///< by transfer: its entry there, or -1; empty where there are none

@@ -411,8 +411,7 @@ void Sideband::take_flood(const Line& line, const FrameHead& head, std::span<con
   if (known.size() > kKeptFloods) known.erase(known.begin());
   try {
     dispatcher_.deliver(flood.origin, head.topic, after_head<FloodHead>(content));
-  } catch (
-      const FormatError& e) {  // of its origin's; a rank that only handed it on may not have looked inside
+  } catch (const FormatError& e) {  // its origin's fault: ranks that hand it on need not look inside
     return lose({flood.origin, kSentNonsense + e.what(), Evidence::suspicion});
   }
   spread(FrameKind::flood, head.topic, content, line.peer);

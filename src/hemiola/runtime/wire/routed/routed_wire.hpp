@@ -15,9 +15,8 @@ class RoutedWire final : public Wire {
  public:
   struct Inner {
     std::unique_ptr<Wire> wire;
-    std::vector<Rank>
-        ranks;     ///< the ranks that it joins, by their numbers here; the index is their number there
-    int port = 0;  ///< by which it leaves this rank
+    std::vector<Rank> ranks;  ///< that it joins, by their numbers here; the index is their number there
+    int port = 0;             ///< by which it leaves this rank
   };
 
   /// `route` says, by rank, which of the inner wires leads there, or -1 for this rank itself. Both ends of a pair say the
