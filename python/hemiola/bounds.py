@@ -30,6 +30,12 @@ class LowerBound:
     witness: str
     bounds: tuple[Bound, ...]
 
+    def after_launch(self, launch_s: float) -> LowerBound:
+        """Return the same where every rank launches the operation before it sends, for so many seconds."""
+        bounds = tuple(bound.after_launch(launch_s) for bound in self.bounds)
+        witness = f"{self.witness}, after a launch of {format_seconds(launch_s)}"
+        return LowerBound(self.seconds + launch_s, witness, bounds)
+
     def __repr__(self) -> str:
         return f"<LowerBound {format_seconds(self.seconds)}: {self.witness}>"
 

@@ -27,10 +27,20 @@ def test_show_as_json(hemiola):
     data = hemiola("topology", "show", CLUSTER, "--json").data
     assert (data["rank_count"], data["switch_count"], data["hops"], data["is_connected"]) == (8, 1, 2, True)
     cost = {"latency_s": 5e-5, "bandwidth": 2e8, "message_s": 0.0}
-    read = {"is_latency_assumed": False, "is_bandwidth_assumed": False}
+    read = {"is_latency_assumed": False, "is_bandwidth_assumed": False, "is_message_assumed": False}
     assert data["link_kinds"] == [{"ends": "rank - switch", "count": 16, **cost, **read}]
     assert (data["vertices"], data["lacking"]) == ([], [])
+    assert (data["launch_s"], data["is_launch_assumed"]) == (0.0, False)
     assert data["out_bandwidth"] == {"min": 2e8, "max": 2e8}
+
+
+def test_show_marks_the_launch_and_messages_that_no_file_states(hemiola):
+    ran = hemiola("topology", "show", DATA / "h100_four.xml")
+    assert "a launch takes  6.6 us*" in ran.out
+    assert "300 ns*" in ran.out
+    data = hemiola("topology", "show", DATA / "h100_four.xml", "--json").data
+    assert (data["launch_s"], data["is_launch_assumed"]) == (6.6e-6, True)
+    assert all(kind["is_message_assumed"] == (kind["message_s"] > 0) for kind in data["link_kinds"])
 
 
 def test_show_says_who_does_not_reach_whom(hemiola, tmp_path):

@@ -37,13 +37,15 @@ class Topology:
         that becomes slower with it. A cable between two cards is in both. Rows of one name and host are one card.
     names : the name of each vertex, such as GPU0, NVSwitch or 1/CPU0 (HOST/NAME); none, or one per vertex, "" for those
         that have none. No two are the same.
+    launch_s : float, seconds from an operation's call on a rank until the rank can send: a GPU starts its kernel. Every
+        simulated time and every lower bound has it.
     name : str, of the whole network.
 
     Raises
     ------
     ArgumentError
         A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below
-        0 or above 1000 s. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
+        0 or above 1000 s. A launch_s below 0 or above 1000 s. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
         or none, or with a name that is longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
         Names of vertices that are none or the same.
     """
@@ -57,6 +59,7 @@ class Topology:
         nodes: Sequence[int] = [],
         nics: Sequence[tuple[str, int, Sequence[int]]] = [],
         names: Sequence[str] = [],
+        launch_s: float = 0.0,
         name: str = "",
     ) -> None: ...
     @property
@@ -94,6 +97,10 @@ class Topology:
         """
         Network cards whose names are known, host by host: (name, host, places of their links).
         """
+
+    @property
+    def launch_s(self) -> float:
+        """Seconds from an operation's call on a rank until the rank can send."""
 
     def host_bandwidths(self, slow: Mapping[int, float] = {}) -> list[float]:
         """
@@ -159,6 +166,29 @@ class Topology:
         ------
         ArgumentError
             No vertex has the name, which is said with the closest one; or several hosts do.
+        """
+
+    def replaced(
+        self, *, links: Any = None, launch_s: float | None = None, name: str | None = None
+    ) -> Topology:
+        """
+        Return a copy with another of these parts; None keeps this one's.
+
+        Parameters
+        ----------
+        links : rows or an array, as the constructor takes; where NICs have names, as many links as now, since NICs keep their
+            places.
+        launch_s : float, seconds from an operation's call on a rank until the rank can send.
+        name : str, of the whole network.
+
+        Returns
+        -------
+        Topology
+
+        Raises
+        ------
+        ArgumentError
+            Parts that the constructor refuses, or another number of links where NICs have names.
         """
 
     def without_links(self, links: Sequence[tuple[int, int]], *, both_ways: bool = True) -> Topology:
@@ -1321,6 +1351,11 @@ class Bound:
     @property
     def witness(self) -> str:
         """The proof of the bound, in words."""
+
+    def after_launch(self, launch_s: float) -> Bound:
+        """
+        The same where every rank launches the operation before it sends, for so long.
+        """
 
     def __repr__(self) -> str: ...
     def __getstate__(self) -> tuple[str, int, str]: ...

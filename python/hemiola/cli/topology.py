@@ -17,6 +17,7 @@ from hemiola.cli.output import answer, fitted, printable, table
 from hemiola.errors import ArgumentError
 from hemiola.topology.named_nics import nics_in_words
 from hemiola.topology.summary import OddRank, Summary, parted_without, size_in_words, summarize
+from hemiola.topology.wiring import TopologyFile
 from hemiola.topology.yaml_writer import to_yaml
 from hemiola.units import format_bandwidth, format_seconds
 
@@ -50,8 +51,8 @@ def show(
     Example: hemiola topology show examples/cluster8.yaml
     """
     read = read_topology(source, speeds, changes)
-    topology, summary = read.topology, summarize(read.topology, read.assumed)
-    answer(as_json, _summary_data(topology, summary) if as_json else None, *_report(topology, summary))
+    summary = summarize(read.topology, read.assumed)
+    answer(as_json, _summary_data(read, summary) if as_json else None, *_report(read, summary))
     return 0 if summary.cut is None else 1
 
 
@@ -166,7 +167,8 @@ def _title(topology: Topology) -> str:
     return topology.name or "topology"
 
 
-def _report(topology: Topology, summary: Summary) -> list[RenderableType]:
+def _report(read: TopologyFile, summary: Summary) -> list[RenderableType]:
+    topology = read.topology
     costs_messages = any(kind.message_s for kind in summary.kinds)
     kinds = table(
         "links", "count", "bandwidth", "latency", *(["a message"] if costs_messages else []), left=("links",)
@@ -177,13 +179,18 @@ def _report(topology: Topology, summary: Summary) -> list[RenderableType]:
             _marked(format_seconds(kind.latency_s), kind.is_latency_assumed),
         ]
         if costs_messages:
-            cost.append(format_seconds(kind.message_s))
+            cost.append(_marked(format_seconds(kind.message_s), kind.is_message_assumed))
         kinds.add_row(kind.ends, f"{kind.count:,}", *cost)
     if len(summary.kinds) > _KINDS_SHOWN:
         kinds.caption = f"and {len(summary.kinds) - _KINDS_SHOWN:,} more kinds"
     return [
         Text.assemble((_title(topology), "bold"), f": {size_in_words(topology)}"),
         fitted(kinds),
+        *(
+            [f"a launch takes  {_marked(format_seconds(topology.launch_s), read.is_launch_assumed)}"]
+            if topology.launch_s
+            else []
+        ),
         *(["* assumed: the file does not say it; all else was read"] if _assumes(summary) else []),
         f"a rank sends    {_range(summary.out_bandwidth)}",
         f"a rank receives {_range(summary.in_bandwidth)}",
@@ -195,7 +202,10 @@ def _report(topology: Topology, summary: Summary) -> list[RenderableType]:
 
 
 def _assumes(summary: Summary) -> bool:
-    return any(kind.is_latency_assumed or kind.is_bandwidth_assumed for kind in summary.kinds)
+    return any(
+        kind.is_latency_assumed or kind.is_bandwidth_assumed or kind.is_message_assumed
+        for kind in summary.kinds
+    )
 
 
 def _marked(text: str, is_assumed: bool) -> str:
@@ -240,9 +250,12 @@ def _size_data(topology: Topology) -> dict[str, Any]:
     }
 
 
-def _summary_data(topology: Topology, summary: Summary) -> dict[str, Any]:
+def _summary_data(read: TopologyFile, summary: Summary) -> dict[str, Any]:
+    topology = read.topology
     return {
         **_size_data(topology),
+        "launch_s": topology.launch_s,
+        "is_launch_assumed": read.is_launch_assumed,
         "link_kinds": [vars(kind) for kind in summary.kinds],
         "out_bandwidth": dict(zip(("min", "max"), summary.out_bandwidth, strict=True)),
         "in_bandwidth": dict(zip(("min", "max"), summary.in_bandwidth, strict=True)),

@@ -270,15 +270,7 @@ def levelled(network: Topology) -> Topology:
     if not of_nics:
         return network
     links["bandwidth"][of_nics] = np.median(links["bandwidth"][of_nics])
-    nics = [(name, host, list(nic)) for name, host, nic in network.nics]
-    return Topology(
-        network.rank_count,
-        links,
-        switch_count=network.switch_count,
-        nodes=[int(node) for node in network.nodes],
-        nics=nics,
-        name=network.name,
-    )
+    return network.replaced(links=links)
 
 
 def _arrivals_ns(seen: Sequence[Seen]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 from hemiola._core import Schedule, ScheduleParts
@@ -63,6 +64,12 @@ class Alternative:
         known = (self.simulated_s, self.busiest_link_s, self.estimated_s, self.formula_s)
         return next(seconds for seconds in known if seconds is not None)
 
+    def after_launch(self, launch_s: float) -> Alternative:
+        """Return the same where every rank launches the operation before it sends, for so many seconds."""
+        times = ("formula_s", "simulated_s", "busiest_link_s", "estimated_s")
+        known = {name: seconds for name in times if (seconds := getattr(self, name)) is not None}
+        return replace(self, **{name: seconds + launch_s for name, seconds in known.items()})
+
     @property
     def label(self) -> str:
         """Name and variant together, for tables."""
@@ -101,6 +108,8 @@ class Plan:
     a density was given whether messages leave zeros out, and why; times are then those with zeros left out, or not,
     accordingly. `left_out` names the schedules that more effort would look at, with the reason for each. `is_on_cores`:
     ranks share cores, and times are the cores' for hops, messages and bytes; a simulation on `network` differs.
+    `launch_s` is the part of every time that passes before a rank can send. `if_messages_cost` plans the same where
+    each message costs 1 us, where messages are free.
     """
 
     kind: str
@@ -116,6 +125,8 @@ class Plan:
     coded: CodedChoice | None = None
     left_out: tuple[LeftOut, ...] = ()
     is_on_cores: bool = False
+    launch_s: float = 0.0
+    if_messages_cost: Callable[[], Plan | None] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -175,7 +186,9 @@ class Plan:
                 self._considered(),
                 *self._why(),
                 *coded,
+                *self._launch(),
                 self._distance(),
+                *self._free_messages(),
                 *self._left_out(),
             ]
         )
@@ -250,6 +263,24 @@ class Plan:
                 f"Next comes {comparable[0].label} with {_compared(comparable[0].seconds, winner.seconds)}."
             )
         return told
+
+    def _launch(self) -> list[str]:
+        if self.launch_s == 0:
+            return []
+        return [f"Of every time {format_seconds(self.launch_s)} pass before a rank can send."]
+
+    def _free_messages(self) -> list[str]:
+        """Say where the choice rests on messages that cost nothing."""
+        if self.if_messages_cost is None:
+            return []
+        then, own = self.if_messages_cost(), self.alternatives[0].label
+        if then is None or then.alternatives[0].label == own:
+            return []
+        first = then.alternatives[0]
+        told = f"Messages are free on this topology; at 1 us each, {first.label} would be chosen, with "
+        told += format_seconds(first.seconds)
+        known = next((one for one in then.alternatives if one.label == own and one.is_comparable), None)
+        return [told + (f" against {format_seconds(known.seconds)}." if known else ".")]
 
     def _left_out(self) -> list[str]:
         if not self.left_out:

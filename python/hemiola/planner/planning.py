@@ -11,6 +11,7 @@ import math
 import operator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from hemiola._core import Topology
 from hemiola.algorithms import registry
@@ -29,8 +30,11 @@ from hemiola.planner.race import Race, SparseRace
 from hemiola.planner.sources import found
 from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
+from hemiola.topology.message_costs import messages_are_free, with_message_cost
 
 _MOST_EFFORT = 1_000.0
+#: The cost of a message that `Plan.explain` tries where messages are free.
+_A_MESSAGE_S = 1e-6
 
 #: A petabyte; larger ones are slips of the unit.
 _MOST_BYTES = 1 << 50
@@ -107,7 +111,23 @@ def plan(
     dense = told if told.density == 1 else replace(told, density=1.0)
     most = round(Searches(effort).share("simulated") / IN_SIMULATION["fluid"])
     entries = tuple(registry.ENTRIES.values())
-    facts = facts_of(topology, kind, nbytes, dense, root, shared_message_s, most, entries)
+    again = partial(
+        _plan_with_message_cost,
+        topology,
+        kind,
+        nbytes,
+        told,
+        root=root,
+        network=network,
+        crowding=crowding,
+        codecs=codecs,
+        effort=effort,
+        watches_ports=watches_ports,
+    )
+    # Every schedule pays for the launch, so that the race leaves it out.
+    launch_s = topology.launch_s
+    launched = topology.replaced(launch_s=0.0) if launch_s else topology
+    facts = facts_of(launched, kind, nbytes, dense, root, shared_message_s, most, entries)
     task, bound, name = facts.task, facts.bound, topology.name
     with ProgressBar("planning") as bar:
         # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
@@ -147,13 +167,24 @@ def plan(
         name,
         told,
         network,
-        bound,
+        bound.after_launch(launch_s) if launch_s else bound,
         task.speed,
-        alternatives,
+        tuple(one.after_launch(launch_s) for one in alternatives) if launch_s else alternatives,
         made_now(chosen) if chosen.name in facts.brought else chosen,
         coded,
         (*left_out, *race.left_out),
+        launch_s=launch_s,
+        if_messages_cost=again if is_network_alone and shared_message_s == 0 else None,
     )
+
+
+def _plan_with_message_cost(
+    topology: Topology, kind: str, nbytes: int, conditions: Conditions, **asked: Any
+) -> Plan | None:
+    """Plan where each message costs a microsecond; nothing where messages have a cost already, or none is sent."""
+    if topology.rank_count == 1 or nbytes == 0 or not messages_are_free(topology):
+        return None
+    return plan(with_message_cost(topology, _A_MESSAGE_S), kind, nbytes, conditions, **asked)
 
 
 def _check(

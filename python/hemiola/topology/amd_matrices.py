@@ -9,10 +9,11 @@ import re
 from dataclasses import dataclass, field
 
 from hemiola.topology import wiring
+from hemiola.topology.assumed import Assumed
 from hemiola.topology.device_tree import PCIE_BANDWIDTH, SOCKET_BANDWIDTH, add_tree, grouped_by
 from hemiola.topology.matrix_text import Line, Matrix, add_row, check_complete, lines_of
 from hemiola.topology.place import Place, quote
-from hemiola.topology.wiring import Assumed, Speeds, TopologyFile, Wiring
+from hemiola.topology.wiring import Speeds, TopologyFile, Wiring
 
 #: One xGMI link of an MI300 in one direction, as RCCL reckons it.
 XGMI_BANDWIDTH = Assumed(48e9)
@@ -60,7 +61,7 @@ def read(text: str, source: str, speeds: Speeds) -> TopologyFile:
 
     for a, b in ((a, b) for a in gpus for b in gpus if rank[a] < rank[b] and is_linked(a, b)):
         bandwidth = _speed(tables.by_name.get("speeds"), a, b) or speeds.gpu_link or XGMI_BANDWIDTH
-        built.both_ways(rank[a], rank[b], wiring.NVLINK_LATENCY_S, bandwidth)
+        built.gpu_link(rank[a], rank[b], wiring.NVLINK_LATENCY_S, bandwidth)
     if len(grouped_by(gpus, is_linked)) > 1:
         pcie = speeds.pcie or PCIE_BANDWIDTH
 
@@ -69,7 +70,7 @@ def read(text: str, source: str, speeds: Speeds) -> TopologyFile:
 
         levels = [("CPU", pcie, are_on_one_socket), ("host", SOCKET_BANDWIDTH, lambda a, b: True)]
         add_tree(built, dict(rank), levels)
-    return built.read(f"{len(gpus)} GPUs (AMD)", [0] * len(gpus), lacks_network=True)
+    return built.read(f"{len(gpus)} GPUs (AMD)", [0] * len(gpus), lacks_network=True, is_amd=True)
 
 
 def _read_tables(text: str, source: str) -> _Tables:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from hemiola.topology import wiring
-from hemiola.topology.wiring import Assumed, Wiring
+from hemiola.topology.assumed import Assumed
+from hemiola.topology.wiring import Wiring
 
 #: Assumed for a link to a place where two devices meet: PCIe 4.0 with 16 lanes; between CPU sockets AMD's.
 PCIE_BANDWIDTH, SOCKET_BANDWIDTH = Assumed(24e9), Assumed(16e9)
@@ -79,5 +80,7 @@ def add_tree(
                 continue
             meeting = built.add_switch(name)
             for representative in representatives:
-                built.both_ways(top[representative], meeting, wiring.PCIE_HOP_S, bandwidth)
+                below = top[representative]
+                link = built.gpu_link if built.is_rank(below) else built.both_ways
+                link(below, meeting, wiring.PCIE_HOP_S, bandwidth)
             top[joined] = meeting

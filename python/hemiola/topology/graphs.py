@@ -18,6 +18,8 @@ def to_networkx(topology: Topology) -> nx.MultiDiGraph[int]:
     """Return vertices with `switch` and `node`, edges with a link's figures, `link` (its index) and `nic`."""
     nics = nics_of_links(topology)
     graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(name=topology.name)
+    if topology.launch_s > 0:
+        graph.graph["launch_s"] = topology.launch_s
     names = topology.names
 
     def named(vertex: int) -> dict[str, str]:
@@ -69,8 +71,19 @@ def from_networkx(graph: nx.Graph[Any]) -> Topology:
         nodes=nodes,
         nics=nics,
         names=_names([str(graph.nodes[v].get("name", "")) for v in number]),
+        launch_s=_launch_s(graph),
         name=str(graph.name),
     )
+
+
+def _launch_s(graph: nx.Graph[Any]) -> float:
+    given = graph.graph.get("launch_s", 0.0)
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"expected a number of seconds as the graph's 'launch_s', found {given!r}"
+        ) from None
 
 
 def _names(texts: list[str]) -> list[str]:

@@ -3,8 +3,9 @@ replacement where a figure cannot be."""
 
 from __future__ import annotations
 
+from hemiola.topology.assumed import Assumed
 from hemiola.topology.place import quote
-from hemiola.topology.wiring import NETWORK_LATENCY_S, Assumed
+from hemiola.topology.wiring import NETWORK_LATENCY_S
 from hemiola.topology.xml_tree import Element
 from hemiola.units import format_bandwidth
 

@@ -65,7 +65,8 @@ def read(text: str, source: str) -> TopologyFile:
     for host, tree in enumerate(trees):
         _add_switches(tree, host, len(trees), built, vertex)
         _add_links(tree, host, built, vertex)
-    return built.read(f"{len(ranks)} GPUs (NCCL's log)", [host for host, _ in ranks])
+    is_amd = any(link == "XGMI" for tree in trees for _, _, link in tree.links)
+    return built.read(f"{len(ranks)} GPUs (NCCL's log)", [host for host, _ in ranks], is_amd=is_amd)
 
 
 def _trees(text: str, source: str) -> list[_Tree]:
@@ -136,4 +137,6 @@ def _add_links(tree: _Tree, host: int, built: Wiring, vertex: dict[tuple[int, _V
             continue
         if "NVS" in (a[0], b[0]):
             latency_s = latency_s / 2
-        built.both_ways(vertex[host, a], vertex[host, b], latency_s, speed)
+        is_of_gpu = "GPU" in (a[0], b[0])
+        join = built.gpu_link if is_of_gpu else built.both_ways
+        join(vertex[host, a], vertex[host, b], latency_s, speed)

@@ -11,7 +11,8 @@ from itertools import combinations
 from typing import NoReturn
 
 from hemiola._core import Topology
-from hemiola.topology import wiring, xml_tree
+from hemiola.topology import message_costs, wiring, xml_tree
+from hemiola.topology.assumed import Assumed
 from hemiola.topology.nccl_devices import busid, card_of, gpu_name, host_of, net_name, with_each_once
 from hemiola.topology.nccl_figures import (
     gpu_link_bandwidth,
@@ -55,8 +56,10 @@ class _Reader:
             _refuse_without_gpus(root)
         self._rank = {id(gpu): rank for rank, (_, gpu) in enumerate(self._gpus)}
         self._hosts: dict[str, int] = {}
+        self._vendor: dict[int, str] = {}  # of a host's CPUs
         for cpu in root.named("cpu"):
-            self._hosts.setdefault(host_of(cpu), len(self._hosts))
+            host = self._hosts.setdefault(host_of(cpu), len(self._hosts))
+            self._vendor.setdefault(host, cpu.attributes.get("vendor", ""))
         named = {
             id(gpu): self._name(gpu_name(gpu), self._hosts[host_of(cpu)])
             for cpu in root.named("cpu")
@@ -86,7 +89,8 @@ class _Reader:
         for of_host in sockets.values():
             for (a, a_speed), (b, b_speed) in combinations(of_host, 2):
                 self._wiring.both_ways(a, b, wiring.PCIE_HOP_S, min(a_speed, b_speed))
-        return self._wiring.read(f"{len(self._gpus)} GPUs (NCCL)", self._host)
+        is_amd = any("gcn" in gpu.attributes for _, gpu in self._gpus)
+        return self._wiring.read(f"{len(self._gpus)} GPUs (NCCL)", self._host, is_amd=is_amd)
 
     def _name(self, what: str, host: int) -> str:
         return on_host(nic_name(what), host, len(self._hosts))
@@ -117,30 +121,32 @@ class _Reader:
             return
         what = net_name(ports[0]) if ports else "PCIe"
         vertex = self._vertex[id(pci)] if gpus else self._wiring.add_switch(self._name(what or "NIC", host))
-        self._wiring.both_ways(vertex, parent, wiring.PCIE_HOP_S, bandwidth)
+        join = self._wiring.gpu_link if gpus else self._wiring.both_ways
+        join(vertex, parent, wiring.PCIE_HOP_S, bandwidth)
         self._add_gpu_links(pci, vertex, cpu, host)
         self._add_ports(ports, vertex, host, bandwidth)
         for child in behind:
             self._add_pci(child, vertex, cpu, host, pcie_bandwidth(child))
-        of_card = wiring.Assumed(self._wiring.bandwidth_from(vertex))
+        of_card = Assumed(self._wiring.bandwidth_from(vertex))
         for gpu in gpus:
             rank = self._rank[id(gpu)]
             self._host[rank] = host
             if rank != vertex:
-                self._wiring.both_ways(rank, vertex, wiring.Assumed(0.0), of_card)
+                self._wiring.both_ways(rank, vertex, Assumed(0.0), of_card)
 
     def _add_virtual_nic(self, nic: Element, cpu: int, host: int) -> None:
         ports = list(nic.named("net"))
         if ports:
             card = self._wiring.add_switch(self._name(net_name(ports[0]) or "NIC", host))
-            together = sum((net_bandwidth(net, None) for net in ports), start=wiring.Assumed(0))
+            together = sum((net_bandwidth(net, None) for net in ports), start=Assumed(0))
             self._wiring.both_ways(card, cpu, wiring.PCIE_HOP_S, together)
             self._add_ports(ports, card, host, None)
 
     def _add_ports(self, ports: list[Element], card: int, host: int, pcie: float | None) -> None:
         for net in ports:
             bandwidth = net_bandwidth(net, pcie)
-            self._wiring.nic(net_name(net), host, card, net_latency_s(net) / 2, bandwidth)
+            vendor = self._vendor[host]
+            self._wiring.nic(net_name(net), host, card, net_latency_s(net) / 2, bandwidth, vendor)
 
     def _add_gpu_links(self, pci: Element, vertex: int, cpu: int, host: int) -> None:
         """Add NVLinks, xGMI and C2C links that leave the GPU; its peers list theirs."""
@@ -152,11 +158,13 @@ class _Reader:
             if bandwidth == 0 or peer == vertex:
                 continue
             if peer is not None:
-                self._wiring.one_way(vertex, peer, wiring.NVLINK_LATENCY_S, bandwidth)
+                self._wiring.one_way(
+                    vertex, peer, wiring.NVLINK_LATENCY_S, bandwidth, message_costs.GPU_LINK.seconds
+                )
             elif kind.startswith(_NVSWITCH_CLASS):
                 to_switch = bandwidth + to_switch
             elif kind.startswith(_CPU_CLASS):
-                self._wiring.both_ways(vertex, cpu, wiring.NVLINK_LATENCY_S, bandwidth)
+                self._wiring.gpu_link(vertex, cpu, wiring.NVLINK_LATENCY_S, bandwidth)
             elif not kind.startswith(_GPU_CLASSES):
                 link.place.warn(
                     f"<{link.tag}>: leads to {quote(target)} of unknown class {quote(kind)}; left out"
@@ -164,10 +172,10 @@ class _Reader:
         if to_switch:
             if self._nvswitch is None:
                 self._nvswitch = self._wiring.add_switch("NVSwitch")
-            self._wiring.both_ways(vertex, self._nvswitch, wiring.NVLINK_LATENCY_S / 2, to_switch)
+            self._wiring.gpu_link(vertex, self._nvswitch, wiring.NVLINK_LATENCY_S / 2, to_switch)
         for gpu, link in _links_of(pci, "c2c"):
             if bandwidth := gpu_link_bandwidth(gpu, link):
-                self._wiring.both_ways(vertex, cpu, wiring.NVLINK_LATENCY_S, bandwidth)
+                self._wiring.gpu_link(vertex, cpu, wiring.NVLINK_LATENCY_S, bandwidth)
 
 
 def _links_of(pci: Element, *tags: str) -> Iterator[tuple[Element, Element]]:

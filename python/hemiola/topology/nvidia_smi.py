@@ -13,10 +13,11 @@ from itertools import combinations
 
 from hemiola._core import Topology
 from hemiola.topology import wiring
+from hemiola.topology.assumed import Assumed
 from hemiola.topology.device_tree import PCIE_BANDWIDTH, SOCKET_BANDWIDTH, add_tree, grouped_by
 from hemiola.topology.matrix_text import Matrix
 from hemiola.topology.nvidia_smi_text import LEVELS, MOST_NVLINKS, matrices_of
-from hemiola.topology.wiring import Assumed, Speeds, TopologyFile, Wiring, nic_name, on_host
+from hemiola.topology.wiring import Speeds, TopologyFile, Wiring, nic_name, on_host
 
 #: One NVLink in one direction, as NCCL reckons it for Volta, Ampere and (nearly) Hopper.
 NVLINK_BANDWIDTH = Assumed(20e9)
@@ -121,13 +122,11 @@ class _Box:
             nvswitch = self._built.add_switch(self._name("NVSwitch"))
             for gpu in gpus:
                 most = max(count for pair, count in counts.items() if gpu in pair)
-                self._built.both_ways(self._vertex[gpu], nvswitch, wiring.NVLINK_LATENCY_S / 2, most * speed)
+                self._built.gpu_link(self._vertex[gpu], nvswitch, wiring.NVLINK_LATENCY_S / 2, most * speed)
             return
         for (a, b), count in counts.items():
             if count:
-                self._built.both_ways(
-                    self._vertex[a], self._vertex[b], wiring.NVLINK_LATENCY_S, count * speed
-                )
+                self._built.gpu_link(self._vertex[a], self._vertex[b], wiring.NVLINK_LATENCY_S, count * speed)
 
     def _are_on_switch(self, gpus: list[str], counts: list[int]) -> bool:
         """Whether GPUs cannot be linked to each other directly: no GPU has that many NVLinks."""

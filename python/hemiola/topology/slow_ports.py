@@ -27,15 +27,7 @@ def with_even_ports(topology: Topology, conditions: Conditions) -> tuple[Topolog
     factors[list(slow)] = list(slow.values())
     links = topology.links.copy()
     links["bandwidth"] *= np.maximum(factors[links["src"]], factors[links["dst"]])
-    even = Topology(
-        topology.rank_count,
-        links,
-        switch_count=1,
-        nodes=topology.nodes.tolist(),
-        nics=topology.nics,
-        names=topology.names,
-        name=topology.name,
-    )
+    even = topology.replaced(links=links)
     now = conditions.slow_ranks
     both = {rank: slow.get(rank, 1.0) * now.get(rank, 1.0) for rank in sorted(slow.keys() | now.keys())}
     return even, replace(conditions, slow=both)

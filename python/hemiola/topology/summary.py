@@ -24,7 +24,7 @@ _ENDS = ("rank - rank", "rank - switch", "switch - switch", "rank - rank, one ho
 class LinkKind:
     """Links that join the same kinds of vertices at the same cost.
 
-    is_latency_assumed, is_bandwidth_assumed : whether the file does not say it.
+    is_latency_assumed, is_bandwidth_assumed, is_message_assumed : whether the file does not say it.
     """
 
     ends: str
@@ -34,6 +34,7 @@ class LinkKind:
     message_s: float = 0.0
     is_latency_assumed: bool = False
     is_bandwidth_assumed: bool = False
+    is_message_assumed: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def _counted(count: int, noun: str) -> str:
 def summarize(topology: Topology, assumed: NDArray[np.bool_] | None = None) -> Summary:
     """Count links by kind, add up bandwidths per rank, search who reaches whom.
 
-    `assumed` says per link whether its latency and its bandwidth are assumed; by default nothing is.
+    `assumed` says per link whether its latency, its bandwidth and its cost of a message are assumed; by default nothing
+    is.
     """
     most_hops, cut = _reach(topology)
     return Summary(
@@ -148,7 +150,7 @@ def _link_kinds(topology: Topology, assumed: NDArray[np.bool_] | None) -> list[L
     """Return kinds of links, fastest first."""
     links = topology.links
     ends = _ends(topology, links["src"], links["dst"])
-    marks = np.zeros((len(links), 2), bool) if assumed is None else assumed
+    marks = np.zeros((len(links), 3), bool) if assumed is None else assumed
     columns = [ends, links["latency_s"], links["bandwidth"], links["message_s"], *marks.T]
     order = np.lexsort(columns)
     differs = np.zeros(len(links), bool)

@@ -11,24 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Topology
-
-
-class Assumed(float):
-    """A figure that a file does not give; figures derived from it by a factor are assumed, too."""
-
-    def __mul__(self, factor: float) -> Assumed:
-        return Assumed(float(self) * factor)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: float) -> Assumed:
-        return Assumed(float(self) / divisor)
-
-    def __add__(self, other: float) -> Assumed:
-        return Assumed(float(self) + other)
-
-    __radd__ = __add__
-
+from hemiola.topology import message_costs
+from hemiola.topology.assumed import Assumed
 
 #: Defaults for figures that these files lack; the path's figures are those of NCCL's cost model (src/graph/tuning.cc,
 #: topo.h).
@@ -99,12 +83,15 @@ class TopologyFile:
     """A topology that was read, and the figures that the file does not give.
 
     lacks_network : the file gives no speed for NICs, which then are left out, so that nothing joins several such hosts.
-    assumed : per link, whether its latency and its bandwidth are assumed; None where the file says all.
+    assumed : per link, whether its latency, its bandwidth and its cost of a message are assumed; None where the file
+        says all.
+    is_launch_assumed : whether the time of a launch is.
     """
 
     topology: Topology
     lacks_network: bool = False
     assumed: NDArray[np.bool_] | None = None
+    is_launch_assumed: bool = False
 
     def of(self, topology: Topology) -> TopologyFile:
         """Return the same of a copy, with other speeds or without some links: assumptions about links stay so."""
@@ -129,43 +116,55 @@ class Wiring:
     def __init__(self, rank_names: Sequence[str]) -> None:
         self._names = list(rank_names)
         self._rank_count = len(self._names)
-        self._links: list[tuple[int, int, float, float]] = []
+        self._links: list[tuple[int, int, float, float, float]] = []
         self._nics: list[tuple[str, int, list[int]]] = []
+
+    def is_rank(self, vertex: int) -> bool:
+        """Whether a vertex is a rank's."""
+        return 0 <= vertex < self._rank_count
 
     def add_switch(self, name: str) -> int:
         """Return the vertex of a new switch; where several have one name, they get numbers."""
         self._names.append(name)
         return len(self._names) - 1
 
-    def one_way(self, src: int, dst: int, latency_s: float, bandwidth: float) -> None:
+    def one_way(self, src: int, dst: int, latency_s: float, bandwidth: float, message_s: float = 0.0) -> None:
         """Add a link."""
-        self._links.append((src, dst, latency_s, bandwidth))
+        self._links.append((src, dst, latency_s, bandwidth, message_s))
 
-    def both_ways(self, a: int, b: int, latency_s: float, bandwidth: float) -> None:
+    def both_ways(self, a: int, b: int, latency_s: float, bandwidth: float, message_s: float = 0.0) -> None:
         """Add a link each way."""
-        self.one_way(a, b, latency_s, bandwidth)
-        self.one_way(b, a, latency_s, bandwidth)
+        self.one_way(a, b, latency_s, bandwidth, message_s)
+        self.one_way(b, a, latency_s, bandwidth, message_s)
+
+    def gpu_link(self, a: int, b: int, latency_s: float, bandwidth: float) -> None:
+        """Add a link of a GPU each way: NVLink, xGMI, C2C or PCIe."""
+        self.both_ways(a, b, latency_s, bandwidth, message_costs.GPU_LINK.seconds)
 
     def bandwidth_from(self, vertex: int) -> float:
         """Return the bandwidth of all links out of a vertex together so far."""
-        return sum(bandwidth for src, _, _, bandwidth in self._links if src == vertex)
+        return sum(bandwidth for src, _, _, bandwidth, _ in self._links if src == vertex)
 
-    def nic(self, name: str, host: int, card: int, latency_s: float, bandwidth: float) -> None:
+    def nic(
+        self, name: str, host: int, card: int, latency_s: float, bandwidth: float, cpu_vendor: str = ""
+    ) -> None:
         """Add a link each way between a card's vertex and the network: the NIC of that name, if it has one."""
         first = len(self._links)
-        self.both_ways(card, NETWORK, latency_s, bandwidth)
+        self.both_ways(card, NETWORK, latency_s, bandwidth, message_costs.nic_message_s(cpu_vendor))
         if name:
             self._nics.append((nic_name(name), host, [first, first + 1]))
 
-    def read(self, name: str, hosts: Sequence[int], *, lacks_network: bool = False) -> TopologyFile:
+    def read(
+        self, name: str, hosts: Sequence[int], *, lacks_network: bool = False, is_amd: bool = False
+    ) -> TopologyFile:
         """Build the topology from the collected parts; the ranks' hosts get numbers without gaps, in their order."""
         number = {host: i for i, host in enumerate(sorted(set(hosts)))}
         assumed = [[isinstance(cost, Assumed) for cost in link[2:]] for link in self._links]
         if any(NETWORK in link[:2] for link in self._links):
             network = self.add_switch("network")
+            at = {NETWORK: network}
             self._links = [
-                (network if src == NETWORK else src, network if dst == NETWORK else dst, latency_s, bandwidth)
-                for src, dst, latency_s, bandwidth in self._links
+                (at.get(link[0], link[0]), at.get(link[1], link[1]), *link[2:]) for link in self._links
             ]
         topology = Topology(
             self._rank_count,
@@ -174,6 +173,8 @@ class Wiring:
             nodes=[number[host] for host in hosts],
             nics=[(nic, number[host], links) for nic, host, links in self._nics if host in number],
             names=_told_apart(self._names),
+            launch_s=message_costs.launch_s(is_amd=is_amd),
             name=name,
         )
-        return TopologyFile(topology, lacks_network, np.array(assumed, bool).reshape(-1, 2))
+        marks = np.array(assumed, bool).reshape(-1, 3)
+        return TopologyFile(topology, lacks_network, marks, is_launch_assumed=True)

@@ -23,6 +23,7 @@ _LISTED = (
     "latency",
     "bandwidth",
     "message",
+    "launch",
     "names",
     "link_count",
     "links",
@@ -74,17 +75,7 @@ def _built(root: Node, entries: dict[str, Node]) -> Topology:
         )
     check_keys(root, entries, builder.arguments, builder.required)
     built = builder.from_entries(entries)
-    if name is None:
-        return built
-    return Topology(
-        built.rank_count,
-        built.links,
-        switch_count=built.switch_count,
-        nodes=built.nodes.tolist(),
-        nics=built.nics,
-        names=built.names,
-        name=_name(name),
-    )
+    return built if name is None else built.replaced(name=_name(name))
 
 
 def _listed(root: Node, entries: Mapping[str, Node]) -> Topology:
@@ -111,6 +102,7 @@ def _listed(root: Node, entries: Mapping[str, Node]) -> Topology:
         nodes=nodes,
         nics=_nics(read_links, nodes or range(rank_count)),
         names=read.list_of(read.text)(entries["names"]) if "names" in entries else [],
+        launch_s=read.seconds(entries["launch"]) if "launch" in entries else 0.0,
         name=_name(entries["name"]) if "name" in entries else "",
     )
 

@@ -74,6 +74,8 @@ def _head(topology: Topology) -> Iterator[str]:
         yield f"nodes: [{', '.join(map(str, nodes.tolist()))}]"
     if topology.names:
         yield f"names: [{', '.join(name if _PLAIN.fullmatch(name) else _quoted(name) for name in topology.names)}]"
+    if topology.launch_s > 0:
+        yield f"launch: {_seconds(topology.launch_s)}"
     yield f"link_count: {topology.link_count}"
 
 

@@ -82,6 +82,7 @@ def _topology(text: str) -> Topology:
         nodes=nodes,
         nics=rows.nics,
         names=read.list_of(read.text)(entries["names"]) if "names" in entries else [],
+        launch_s=read.seconds(entries["launch"]) if "launch" in entries else 0.0,
         name=read.text(entries["name"]) if "name" in entries else "",
     )
 

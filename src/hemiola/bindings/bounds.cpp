@@ -21,6 +21,10 @@ void bind_bounds(nb::module_& m) {
               "The limiting cause: ports, traffic, hosts, relays, cut, distance, arrival or one_port.")
       .def_prop_ro("seconds", [](const Bound& b) { return to_seconds(b.time); })
       .def_ro("witness", &Bound::witness, "The proof of the bound, in words.")
+      .def(
+          "after_launch",
+          [](const Bound& b, double launch_s) { return after_launch(b, from_seconds(launch_s)); },
+          "launch_s"_a, "The same where every rank launches the operation before it sends, for so long.")
       .def("__repr__", [](const Bound& b) {
         return "<Bound " + b.name + ": " + format_seconds(to_seconds(b.time)) + ", " + b.witness + ">";
       });

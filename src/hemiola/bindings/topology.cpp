@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/arrays.hpp"
@@ -191,19 +193,21 @@ std::vector<Nic> nics_from(const std::vector<NicRow>& rows) {
   return nics;
 }
 
-/// The pickled state. States written before vertices had names end with the NICs, and those before NICs with
-/// the nodes; their links know no cost of a message.
+/// The pickled state. States written before operations had a launch end with the names, those before vertices had names
+/// with the NICs, and those before NICs with the nodes; their links know no cost of a message.
 nb::tuple state_of(const Topology& t) {
   return nb::make_tuple(t.name(), t.rank_count(), t.switch_count(), links_array(t), t.node_of_rank(),
-                        nic_rows(t), t.vertex_names());
+                        nic_rows(t), t.vertex_names(), t.hardware().launch);
 }
 
 void restore_topology(Topology& self, const nb::tuple& state) {
   const auto nics = state.size() > 5 ? nb::cast<std::vector<NicRow>>(state[5]) : std::vector<NicRow>{};
   auto names = state.size() > 6 ? nb::cast<std::vector<std::string>>(state[6]) : std::vector<std::string>{};
-  new (&self)
-      Topology(nb::cast<std::string>(state[0]), nb::cast<int>(state[1]), nb::cast<int>(state[2]),
-               links_from(state[3]), nb::cast<std::vector<int>>(state[4]), nics_from(nics), std::move(names));
+  Hardware hardware;
+  if (state.size() > 7) hardware.launch = nb::cast<Picoseconds>(state[7]);
+  new (&self) Topology(nb::cast<std::string>(state[0]), nb::cast<int>(state[1]), nb::cast<int>(state[2]),
+                       links_from(state[3]), nb::cast<std::vector<int>>(state[4]), nics_from(nics),
+                       std::move(names), hardware);
 }
 
 void bind_names(nb::class_<Topology>& topology) {
@@ -254,6 +258,43 @@ ArgumentError
 )");
 }
 
+Topology replaced(const Topology& t, const nb::object& links, const std::optional<double>& launch_s,
+                  const std::optional<std::string>& name) {
+  std::vector<Link> rows = links.is_none() ? t.links() : links_from(links);
+  if (!t.nics().empty() && rows.size() != t.links().size())
+    throw ArgumentError("replaced: expected as many links as NICs refer to, " +
+                        std::to_string(t.links().size()) + ", found " + std::to_string(rows.size()));
+  Hardware hardware = t.hardware();
+  if (launch_s) hardware.launch = from_seconds(*launch_s);
+  return Topology(name.value_or(t.name()), t.rank_count(), t.switch_count(), std::move(rows),
+                  t.node_of_rank(), t.nics(), t.vertex_names(), hardware);
+}
+
+void bind_replaced(nb::class_<Topology>& topology) {
+  topology.def("replaced", &replaced, nb::kw_only(), "links"_a = nb::none(), "launch_s"_a = nb::none(),
+               "name"_a = nb::none(),
+               nb::sig("def replaced(self, *, links: typing.Any = None, launch_s: float | None = None, "
+                       "name: str | None = None) -> Topology"),
+               R"(Return a copy with another of these parts; None keeps this one's.
+
+Parameters
+----------
+links : rows or an array, as the constructor takes; where NICs have names, as many links as now, since NICs keep their
+    places.
+launch_s : float, seconds from an operation's call on a rank until the rank can send.
+name : str, of the whole network.
+
+Returns
+-------
+Topology
+
+Raises
+------
+ArgumentError
+    Parts that the constructor refuses, or another number of links where NICs have names.
+)");
+}
+
 }  // namespace
 
 void bind_topology(nb::module_& m) {
@@ -274,13 +315,15 @@ nics : rows (name, host, links): network cards by name, and the links, by their 
     that becomes slower with it. A cable between two cards is in both. Rows of one name and host are one card.
 names : the name of each vertex, such as GPU0, NVSwitch or 1/CPU0 (HOST/NAME); none, or one per vertex, "" for those
     that have none. No two are the same.
+launch_s : float, seconds from an operation's call on a rank until the rank can send: a GPU starts its kernel. Every
+    simulated time and every lower bound has it.
 name : str, of the whole network.
 
 Raises
 ------
 ArgumentError
     A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below
-    0 or above 1000 s. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
+    0 or above 1000 s. A launch_s below 0 or above 1000 s. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
     or none, or with a name that is longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
     Names of vertices that are none or the same.
 )");
@@ -289,14 +332,15 @@ ArgumentError
           "__init__",
           [](Topology* self, int rank_count, const nb::object& links, int switch_count,
              std::vector<int> nodes, const std::vector<NicRow>& nics, std::vector<std::string> names,
-             std::string name) {
+             double launch_s, std::string name) {
             std::vector<Link> rows = links_from(links);
             const LongCall call;
             new (self) Topology(std::move(name), rank_count, switch_count, std::move(rows), std::move(nodes),
-                                nics_from(nics), std::move(names));
+                                nics_from(nics), std::move(names), Hardware{from_seconds(launch_s)});
           },
           "rank_count"_a, "links"_a, nb::kw_only(), "switch_count"_a = 0, "nodes"_a = std::vector<int>{},
-          "nics"_a = std::vector<NicRow>{}, "names"_a = std::vector<std::string>{}, "name"_a = "")
+          "nics"_a = std::vector<NicRow>{}, "names"_a = std::vector<std::string>{}, "launch_s"_a = 0.0,
+          "name"_a = "")
       .def_prop_ro("name", &Topology::name, "The network's name in reports.")
       .def_prop_ro("rank_count", &Topology::rank_count, "How many ranks there are.")
       .def_prop_ro("switch_count", &Topology::switch_count, "How many vertices are not ranks.")
@@ -309,6 +353,9 @@ ArgumentError
                    "The host of each rank, as a read-only int32 array.")
       .def_prop_ro("nics", &nic_rows,
                    "Network cards whose names are known, host by host: (name, host, places of their links).")
+      .def_prop_ro(
+          "launch_s", [](const Topology& t) { return to_seconds(t.hardware().launch); },
+          "Seconds from an operation's call on a rank until the rank can send.")
       .def(
           "host_bandwidths",
           [](const Topology& t, const RankFactors& slow) {
@@ -342,6 +389,7 @@ ArgumentError
   bind_hops(m);
   m.def("paths", &paths_of, "topology"_a, "pairs"_a,
         "The links that messages from src to dst use, by their places in Topology.links.");
+  bind_replaced(topology);
   bind_topology_copies(topology);
   bind_topology_formats(topology);
 }

@@ -30,6 +30,9 @@ struct Bound {
   std::string witness;  ///< its proof, in words
 };
 
+/// The same where every rank launches the operation before it sends, for so long.
+Bound after_launch(Bound bound, Picoseconds launch);
+
 /// The first where both are equal.
 inline Bound larger(Bound a, Bound b) {
   return a.time >= b.time ? std::move(a) : std::move(b);

@@ -46,7 +46,7 @@ class Scenario {
   /// The share of elements that are not zero.
   double density() const { return density_; }
 
-  /// When a rank arrives; before that nothing leaves it and nothing lands.
+  /// When a rank has arrived and launched the operation; before that nothing leaves it and nothing lands.
   Picoseconds arrival(Rank rank) const { return setting_.arrival(rank); }
   Picoseconds path_latency(TransferId t) const {
     Picoseconds sum = 0;

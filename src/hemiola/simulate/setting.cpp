@@ -42,7 +42,8 @@ Setting::Setting(const Collective& collective, std::span<const std::int64_t> chu
                  const Topology& topology, std::int64_t bytes, const Conditions& conditions)
     : chunk_bytes_(sizes_of_chunks(collective, chunk_weights, topology, bytes, conditions)),
       ways_(topology, *std::max_element(chunk_bytes_.begin(), chunk_bytes_.end())) {
-  for (Rank rank : indices<Rank>(topology.rank_count())) arrival_.push_back(conditions.delay_of(rank));
+  for (Rank rank : indices<Rank>(topology.rank_count()))
+    arrival_.push_back(conditions.delay_of(rank) + topology.hardware().launch);
   const std::vector<double> slowdown = link_slowdowns(ways_.topology(), conditions);
   for (std::size_t l = 0; l < slowdown.size(); ++l) {
     const Link& link = ways_.topology().links()[l];

@@ -30,7 +30,7 @@ class Setting {
   const JoinedWays& ways() const { return ways_; }
   /// A whole number, below 2^53.
   double bytes(std::uint32_t chunk) const { return chunk_bytes_[chunk]; }
-  /// When a rank arrives; before that nothing leaves it and nothing lands.
+  /// When a rank has arrived and launched the operation; before that nothing leaves it and nothing lands.
   Picoseconds arrival(Rank rank) const { return arrival_[static_cast<std::size_t>(rank)]; }
   Picoseconds latency(int link) const { return latency_[static_cast<std::size_t>(link)]; }
   /// How long a message occupies a link beside its bytes, however slow the ranks that it joins.

@@ -103,7 +103,7 @@ Topology part_of(const Topology& topology, const std::vector<Rank>& ranks) {
   if (!std::ranges::is_sorted(ranks)) name += " in another order";
   return Topology(std::move(name), static_cast<int>(ranks.size()), topology.switch_count(), std::move(links),
                   std::move(nodes), renumbered_nics(topology.nics(), link_number, host_number),
-                  names_of_part(topology, ranks, host_number));
+                  names_of_part(topology, ranks, host_number), topology.hardware());
 }
 
 /// Of the links alone that `stays` says.
@@ -118,7 +118,8 @@ Topology of_links(const Topology& topology, const Stays& stays) {
   const std::string name =
       topology.name() + " without " + counted(topology.links().size() - links.size(), "link");
   return Topology(name, topology.rank_count(), topology.switch_count(), std::move(links),
-                  topology.node_of_rank(), renumbered_nics(topology.nics(), number), topology.vertex_names());
+                  topology.node_of_rank(), renumbered_nics(topology.nics(), number), topology.vertex_names(),
+                  topology.hardware());
 }
 
 /// Per link, the factor of the slower of the cards that carry it.
@@ -193,7 +194,8 @@ Topology degraded(const Topology& topology, const Slowdown& slowdown) {
     link.bandwidth_Bps /= std::max(factor_at(link.src), factor_at(link.dst)) * of_nics[l] * own;
   }
   return Topology(topology.name() + " degraded", topology.rank_count(), topology.switch_count(),
-                  std::move(links), topology.node_of_rank(), topology.nics(), topology.vertex_names());
+                  std::move(links), topology.node_of_rank(), topology.nics(), topology.vertex_names(),
+                  topology.hardware());
 }
 
 Topology with_slow_hosts(const Topology& topology, const std::map<int, double>& factors) {
@@ -213,7 +215,8 @@ Topology with_slow_hosts(const Topology& topology, const std::map<int, double>& 
   for (std::size_t l = 0; l < links.size(); ++l)
     if (between[l]) links[l].bandwidth_Bps /= std::max(factor_at(links[l].src), factor_at(links[l].dst));
   return Topology(topology.name() + " with slow hosts", topology.rank_count(), topology.switch_count(),
-                  std::move(links), topology.node_of_rank(), topology.nics(), topology.vertex_names());
+                  std::move(links), topology.node_of_rank(), topology.nics(), topology.vertex_names(),
+                  topology.hardware());
 }
 
 }  // namespace hemiola

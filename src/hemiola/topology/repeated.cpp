@@ -102,10 +102,10 @@ Topology repeated(const Topology& box, int copy_count, const std::vector<Vertex>
   }
   if (copy_count == 1)
     return Topology(box.name(), numbering.rank_count(), numbering.switch_count(), links, nodes, nics,
-                    box.vertex_names());
+                    box.vertex_names(), box.hardware());
   return Topology(std::to_string(copy_count) + " x " + box.name(), numbering.rank_count(),
                   numbering.switch_count(), std::move(links), std::move(nodes), std::move(nics),
-                  names_of_copies(box, copy_count, numbering));
+                  names_of_copies(box, copy_count, numbering), box.hardware());
 }
 
 }  // namespace hemiola

@@ -81,13 +81,14 @@ void group_by(const std::vector<Link>& links, int vertex_count, End end, std::ve
 
 Topology::Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
                    std::vector<int> node_of_rank, std::vector<Nic> nics,
-                   std::vector<std::string> vertex_names)
+                   std::vector<std::string> vertex_names, Hardware hardware)
     : name_(std::move(name)),
       rank_count_(rank_count),
       switch_count_(switch_count),
       node_count_(rank_count),
       links_(std::move(links)),
-      node_of_rank_(std::move(node_of_rank)) {
+      node_of_rank_(std::move(node_of_rank)),
+      hardware_(hardware) {
   if (rank_count < 1 || switch_count < 0 ||
       static_cast<std::int64_t>(rank_count) + switch_count > kMaxVertices)
     throw ArgumentError("topology: expected 1 … " + std::to_string(kMaxVertices) +
@@ -97,6 +98,9 @@ Topology::Topology(std::string name, int rank_count, int switch_count, std::vect
     throw ArgumentError("topology: expected at most " + std::to_string(kMaxLinks) + " links, found " +
                         std::to_string(links_.size()));
   check_links(links_, vertex_count());
+  if (hardware_.launch < 0 || hardware_.launch > kMaxLatency)
+    throw ArgumentError("topology: expected a launch of 0 … " + format_seconds(to_seconds(kMaxLatency)) +
+                        ", found " + format_seconds(to_seconds(hardware_.launch)));
   if (!node_of_rank_.empty()) {
     if (node_of_rank_.size() != static_cast<std::size_t>(rank_count))
       throw ArgumentError("topology: expected one node per rank (" + std::to_string(rank_count) +
@@ -127,6 +131,7 @@ std::uint64_t Topology::fingerprint() const {
     if (link.message > 0) mix(static_cast<std::uint64_t>(link.message));
   }
   for (int node : node_of_rank_) mix(static_cast<std::uint64_t>(node));
+  if (hardware_.launch > 0) mix(static_cast<std::uint64_t>(hardware_.launch));
   return hash;
 }
 

@@ -35,6 +35,14 @@ struct Nic {
   friend bool operator==(const Nic&, const Nic&) = default;
 };
 
+/// Properties of the machine beside its links.
+struct Hardware {
+  Picoseconds launch =
+      0;  ///< from an operation's call on a rank until it can send, as a GPU starts its kernel
+
+  friend bool operator==(const Hardware&, const Hardware&) = default;
+};
+
 class Topology {
  public:
   /// At most this many vertices and links, so that a hostile file cannot exhaust memory.
@@ -51,10 +59,10 @@ class Topology {
   /// and throws ArgumentError that names the first bad one. `node_of_rank` is empty when every rank is a host
   /// of its own, else it has hosts 0 … node_count-1 without gaps. Parallel links are allowed. `nics` are
   /// checked and put into order by `ordered_nics` (nics.hpp), `vertex_names` by `checked_names`
-  /// (vertex_names.hpp): none, or one per vertex.
+  /// (vertex_names.hpp): none, or one per vertex. A launch takes 0 … kMaxLatency.
   Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
            std::vector<int> node_of_rank = {}, std::vector<Nic> nics = {},
-           std::vector<std::string> vertex_names = {});
+           std::vector<std::string> vertex_names = {}, Hardware hardware = {});
 
   const std::string& name() const { return name_; }
   int rank_count() const { return rank_count_; }
@@ -76,6 +84,8 @@ class Topology {
   /// Each vertex's name, such as GPU0 or 1/NVSwitch; empty where nobody gave names. See vertex_names.hpp.
   const std::vector<std::string>& vertex_names() const { return vertex_names_; }
 
+  const Hardware& hardware() const { return hardware_; }
+
   /// Indices of the links that leave (enter) a vertex, in the order of `links()`.
   const int* out_begin(Vertex v) const {
     return out_links_.data() + out_offset_[static_cast<std::size_t>(v)];
@@ -92,7 +102,7 @@ class Topology {
   friend bool operator==(const Topology& a, const Topology& b) {
     return a.name_ == b.name_ && a.rank_count_ == b.rank_count_ && a.switch_count_ == b.switch_count_ &&
            a.links_ == b.links_ && a.node_of_rank_ == b.node_of_rank_ && a.nics_ == b.nics_ &&
-           a.vertex_names_ == b.vertex_names_;
+           a.vertex_names_ == b.vertex_names_ && a.hardware_ == b.hardware_;
   }
 
  private:
@@ -104,6 +114,7 @@ class Topology {
   std::vector<int> node_of_rank_;
   std::vector<Nic> nics_;
   std::vector<std::string> vertex_names_;
+  Hardware hardware_;
   std::vector<int> out_offset_, out_links_, in_offset_, in_links_;
 };
 

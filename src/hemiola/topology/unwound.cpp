@@ -133,7 +133,8 @@ Topology unwound(const Topology& topology, int degree) {
     append_links(fabric, wires_through(fabric, topology, degree), &links, &cards);
   }
   return Topology(topology.name() + " unwound by " + std::to_string(degree), topology.rank_count(), 0,
-                  std::move(links), topology.node_of_rank(), cards.take(), names_of_ranks(topology));
+                  std::move(links), topology.node_of_rank(), cards.take(), names_of_ranks(topology),
+                  topology.hardware());
 }
 
 }  // namespace hemiola
