@@ -124,7 +124,7 @@ def test_one_root_behind_a_switch_pays_two_latencies(kind: str, ranks: int, nbyt
         (hm.topologies.switch(4, latency_s=1e-5, bandwidth=1e9), 65_536, 0.0, 1.001),
         (hm.topologies.switch(41, latency_s=5e-6, bandwidth=50e9), 597_009, 15.9e-6, 1.35),
         (hm.topologies.fully_connected(4, **LINK), 1_310_720, 0.0, 1.08),
-        (hm.topologies.ring(3, **LINK), 9_864, 0.0, 1.85),
+        (hm.topologies.ring(3, **LINK), 80_000, 0.0, 1.25),
     ],
     ids=["switch", "late", "full mesh", "triangle"],
 )

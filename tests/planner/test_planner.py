@@ -42,12 +42,11 @@ def test_every_plan_is_a_correct_schedule_at_or_above_the_bound(kind: str, rank_
 
 
 def test_a_small_all_reduce_over_a_switch_goes_all_pairs() -> None:
-    # Given: 8 ranks, 1 KiB, one port of 12.5 GB/s each. Derivation: two steps of 5 us, in each of which a
-    # port sends 7 chunks of 128 B: 2 * (5 us + 896 B / 12.5 GB/s). Expect: 10.14336 us, and no other is
-    # below.
+    # Given: 8 ranks, 1 KiB, one port of 12.5 GB/s each. Derivation: a step of 5 us, in which a port sends 7 whole
+    # buffers: 5 us + 7 * 1 KiB / 12.5 GB/s. Expect: 5.573 us, and no other is below.
     plan = hm.plan(switch(8), "all_reduce", 1024)
-    assert plan.name == "all_reduce_direct"
-    assert plan.seconds == pytest.approx(2 * (LATENCY_S + 896 / BANDWIDTH), rel=1e-6)
+    assert plan.name == "one_shot"
+    assert plan.seconds == pytest.approx(LATENCY_S + 7 * 1024 / BANDWIDTH, rel=1e-6)
 
 
 def test_a_large_all_reduce_on_a_torus_takes_both_directions() -> None:

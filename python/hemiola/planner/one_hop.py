@@ -4,7 +4,7 @@ Buffers go in parts that follow each other, so that a latency passes while the n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -13,12 +13,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hemiola._core import Schedule
-from hemiola._core.algorithms import all_reduce_blueconnect
+from hemiola._core.algorithms import all_gather_bruck, all_gather_direct, all_reduce_blueconnect
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.fewest_pieces import fewest_pieces
+from hemiola.errors import ArgumentError
 from hemiola.planner.budget import IN_SIMULATION, Searches
-from hemiola.planner.outcome import LeftOut
+from hemiola.planner.outcome import LeftOut, NothingMadeError
 from hemiola.planner.question import Question
+from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.synthesis.full_mesh import broadcast_through_all, reduce_through_all
 
 #: Pieces of each share of a broadcast through all ranks, and parts of a direct all-reduce.
@@ -70,8 +72,41 @@ def one_hop(question: Question) -> Iterator[Candidate | LeftOut]:
     waits for the last byte of its first half before it begins with the second.
     """
     hop = _Hop.of(question)
-    found = _in_parts if question.task.kind == "all_reduce" else _through_all
-    yield from found(question.task, hop, question.bound_s, question.searches)
+    is_all_reduce = question.task.kind == "all_reduce"
+    if is_all_reduce:
+        yield from _one_shots(question, hop)
+    if question.messages_are_told:
+        found = _in_parts if is_all_reduce else _through_all
+        yield from found(question.task, hop, question.bound_s, question.searches)
+
+
+def _one_shots(question: Question, hop: _Hop) -> Iterator[Candidate]:
+    """List all-gathers of whole buffers, after which every rank adds up all: one latency instead of two. Direct, and
+    where messages are dear, in the fewest steps of one. Only those that may beat what is published by its formulas."""
+    task, speed, n = question.task, question.task.speed, question.task.rank_count
+    rival_s = min((one.formula_s for one in question.known), default=math.inf) - task.delay_s
+    direct_s = hop.latency_s + hop.to_all_s((n - 1) * task.nbytes, n)
+    bruck_s = hop.latency_s * math.ceil(math.log2(n)) + (n - 1) * task.nbytes / hop.bandwidth
+    whole = [("direct", all_gather_direct, direct_s, direct_s)]
+    if hop.message_s > 0 and hop.port_count == 1:
+        # Messages of steps that follow each other may be sent while the first ones are on their way.
+        cost_s = bruck_s + (speed.latency_s - hop.latency_s) * math.ceil(math.log2(n))
+        whole.append(("bruck", all_gather_bruck, bruck_s, cost_s))
+    count = 2 * n * n  # aside and back, n - 1 buffers to each rank, and n - 1 additions there
+    if task.nbytes == 0 or question.searches.excess(ONE_SHOT, count):
+        return
+    for variant, gather, least_s, seconds in whole:
+        if least_s < rival_s:
+            predicted_s = max(question.bound_s, task.delay_s + seconds)
+            yield Candidate(ONE_SHOT, variant, predicted_s, count, partial(_one_shot, gather, n))
+
+
+def _one_shot(gather: Callable[[int], Schedule], rank_count: int) -> Schedule:
+    """Make it; there is none of more ranks than have scratch slots."""
+    try:
+        return gather(rank_count).one_shot_all_reduce()
+    except ArgumentError as error:
+        raise NothingMadeError(str(error)) from error
 
 
 def _through_all(task: Task, hop: _Hop, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:

@@ -74,7 +74,7 @@ SOURCES = (
     Source(synthesized, (), ("several ways",), 0, is_spared=True),
     Source(one_shot, _ALL_REDUCE, ("uneven",), 1),
     Source(on_grid, _ALL_REDUCE, ("grid",), 8, is_spared=True),
-    Source(one_hop, (*_ALL_REDUCE, *_OF_ONE_ROOT), ("one hop",), _BY_FORMULA, needs="messages_are_told"),
+    Source(one_hop, (*_ALL_REDUCE, *_OF_ONE_ROOT), ("one hop",), _BY_FORMULA),
     Source(far_first, ("all_to_all",), ("uneven",), 3),
     Source(in_segments, _ALL_REDUCE, ("switch", "one slow"), _BY_FORMULA, needs="may_be_short"),
 )
