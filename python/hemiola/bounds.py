@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hemiola._core import Bound, Topology, lower_bounds
+import numpy as np
+
+from hemiola._core import Bound, Topology, exchange_lower_bounds, lower_bounds
+from hemiola.algorithms.block_sizes import BlockSizes, SizeTable, bytes_and_sizes
 from hemiola.arguments import typed
 from hemiola.conditions import Conditions, least_share
+from hemiola.errors import ArgumentError
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
 from hemiola.units import format_seconds
@@ -44,7 +48,7 @@ class LowerBound:
 def lower_bound(
     topology: Topology,
     kind: str,
-    nbytes: int,
+    nbytes: int | SizeTable,
     conditions: Conditions | None = None,
     root: int = 0,
     *,
@@ -56,7 +60,9 @@ def lower_bound(
     ----------
     topology : Topology
     kind : str, such as "all_reduce".
-    nbytes : int >= 0, one rank's buffer in bytes; chunks are owned in equal shares where ownership matters.
+    nbytes : int >= 0, one rank's buffer in bytes; chunks are owned in equal shares where ownership matters. Of an
+        all_to_all whose blocks differ: their sizes, an array of int >= 0 of shape (ranks, ranks), by sender and
+        receiver.
     conditions : Conditions, late and slow ranks, slow NICs, density; all arrive at once, run at full speed and need all
         their bytes by default.
     root : int, of a broadcast, reduce, gather or scatter.
@@ -72,6 +78,7 @@ def lower_bound(
     ------
     ArgumentError
         The kind is unknown or custom, or an argument is out of range. A rank cannot reach one that needs its data.
+        There are sizes of blocks for another kind than all_to_all, or with ``ports="one"``.
 
     Notes
     -----
@@ -81,7 +88,8 @@ def lower_bound(
     - traffic: the same for all ranks together; an all-reduce moves 2(n-1) times its buffer at least
       [patarasuk2009];
     - hosts: the same for hosts and their NICs;
-    - islands: the same, in an all-reduce, for any ranks that faster links join;
+    - islands: the same, in an all-reduce, for any ranks that faster links join; in an all-to-all whose blocks differ,
+      the host or such ranks with most to send, or to receive, for their links;
     - relays: traffic with every hop from rank to rank counted, for bytes that cannot be merged or copied on
       their path;
     - cut: the bytes that one side of the network needs of the other, over the links between. It is the exact
@@ -110,8 +118,21 @@ def lower_bound(
     rank. A progress bar appears on a terminal once a second has passed, elsewhere a line every 30 s.
     """
     topology, now = settled(topology, conditions or Conditions())
+    size, sizes = bytes_and_sizes(nbytes, kind, topology.rank_count)
+    if sizes is not None and ports != "shared":
+        raise ArgumentError(f"expected ports 'shared' beside sizes of blocks, found {ports!r}")
     with ProgressBar("bounding"):
-        return _bounded(topology, kind, nbytes, now, root, ports)
+        if sizes is not None:
+            return _bounded_blocks(topology, sizes, now)
+        return _bounded(topology, kind, size, now, root, ports)
+
+
+def _bounded_blocks(topology: Topology, sizes: BlockSizes, now: Conditions) -> LowerBound:
+    blocks = np.floor(sizes.table * least_share(now.density)).astype(np.int64)
+    late, slow = dict(now.late), now.slow_ranks
+    bounds = exchange_lower_bounds(topology, blocks.ravel().tolist(), late=late, slow=slow)
+    note = "" if now.density == 1 else f" ({_WITHOUT_ZEROS})"
+    return LowerBound(bounds[0].seconds, f"{bounds[0].witness}{note}", tuple(bounds))
 
 
 def _bounded(

@@ -58,7 +58,8 @@ def test_the_signature_of_a_compiled_function_has_its_defaults_and_no_self_on_an
     [
         (
             lambda: hm.plan(TOPOLOGY, "all_reduce", "64MiB"),  # type: ignore[arg-type]
-            "plan(): nbytes: expected a whole number such as 64 << 20, found '64MiB' (str)",
+            "plan(): nbytes: expected a whole number, an array or a sequence of sequences of whole numbers such as "
+            "64 << 20, found '64MiB' (str)",
         ),
         (
             lambda: hm.topologies.mesh([2, 2], latency_s="1us", bandwidth=1e9),  # type: ignore[arg-type]

@@ -1374,6 +1374,13 @@ def lower_bounds(
 ) -> list[Bound]:
     """Every lower bound, largest first; see hemiola.lower_bound."""
 
+def exchange_lower_bounds(
+    topology: Topology, blocks: Sequence[int], late: Mapping[int, float], slow: Mapping[int, float]
+) -> list[Bound]:
+    """
+    Every lower bound of an all_to_all whose blocks differ, largest first; see hemiola.lower_bound.
+    """
+
 def bytes_of_array(array: object) -> tuple[NDArray[numpy.uint8], int, str]:
     """
     The bytes of a collective's array, where they lie; the number of elements, and their dtype's name.

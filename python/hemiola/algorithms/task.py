@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola._core import algorithms as core
+from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.arguments import typed
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
@@ -28,6 +29,7 @@ class Task:
     `speed` includes the slowing effect of `conditions`. Without a `topology` only the ports' speed is known, and
     algorithms made for one cannot run. `shared_message_s` is the time that every message costs all ranks together where
     they share cores, beside the ports' own. It decides how many pieces are worth their messages, and is in no formula.
+    `sizes` are those of an all-to-all whose blocks differ, of which `nbytes` is a rank's share on average.
     `most_transfers` of a schedule can be simulated; None for as many as a plan with the usual effort has time for.
     """
 
@@ -39,6 +41,7 @@ class Task:
     root: int = 0
     topology: Topology | None = None
     shared_message_s: float = 0.0
+    sizes: BlockSizes | None = field(default=None, repr=False)
     most_transfers: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

@@ -8,6 +8,8 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 #: The origins of annotations: of `X | Y`, of a mapping, and of a sequence of any length.
 UNIONS = (typing.Union, types.UnionType)
 MAPPINGS = (dict, collections.abc.Mapping)
@@ -89,6 +91,8 @@ def in_words(expected: Any) -> str:
         return f"{len(inner)} values in a tuple"
     if origin is collections.abc.Callable:
         return "a function"
+    if origin is np.ndarray:
+        return "an array"
     if origin is typing.Literal:
         return " or ".join(map(repr, inner))
     if expected in _SINGLE:
@@ -128,6 +132,8 @@ def _plural(expected: Any) -> str:
         return f"pairs of {_plural(inner[0])}" if len(inner) == 2 else "tuples"
     if origin in UNIONS:
         return " or ".join(map(_plural, inner))
+    if origin in SEQUENCES:
+        return f"sequences of {_plural(inner[0])}"
     return f"{_name(expected)} objects"
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from hemiola._core import Schedule, ScheduleParts
 from hemiola.algorithms import Candidate
+from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.bounds import LowerBound
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
@@ -109,7 +110,8 @@ class Plan:
     accordingly. `left_out` names the schedules that more effort would look at, with the reason for each. `is_on_cores`:
     ranks share cores, and times are the cores' for hops, messages and bytes; a simulation on `network` differs.
     `launch_s` is the part of every time that passes before a rank can send. `if_messages_cost` plans the same where
-    each message costs 1 us, where messages are free.
+    each message costs 1 us, where messages are free. `sizes` are those of an all-to-all
+    whose blocks differ, of which `nbytes` is a rank's share on average.
     """
 
     kind: str
@@ -127,6 +129,7 @@ class Plan:
     is_on_cores: bool = False
     launch_s: float = 0.0
     if_messages_cost: Callable[[], Plan | None] | None = field(default=None, compare=False)
+    sizes: BlockSizes | None = None
 
     def __repr__(self) -> str:
         return (
@@ -196,7 +199,8 @@ class Plan:
     def _what(self) -> str:
         where = f" of '{self.topology_name}'" if self.topology_name else ""
         ranks = _counted(self.rank_count, "rank")
-        told = f"The task is {self.kind} of {format_bytes(self.nbytes)} over the {ranks}{where}."
+        size = format_bytes(self.nbytes) if self.sizes is None else self.sizes.in_words
+        told = f"The task is {self.kind} of {size} over the {ranks}{where}."
         return told if self.nbytes else f"{told} {NOTHING_MOVES}"
 
     def _conditions(self) -> list[str]:

@@ -13,8 +13,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from hemiola._core import Topology
 from hemiola.algorithms import registry
+from hemiola.algorithms.block_sizes import MOST_BYTES, SizeTable, bytes_and_sizes
 from hemiola.arguments import typed
 from hemiola.bounds import lower_bound
 from hemiola.codecs import Speeds, speeds
@@ -36,15 +39,12 @@ _MOST_EFFORT = 1_000.0
 #: The cost of a message that `Plan.explain` tries where messages are free.
 _A_MESSAGE_S = 1e-6
 
-#: A petabyte; larger ones are slips of the unit.
-_MOST_BYTES = 1 << 50
-
 
 @typed
 def plan(
     topology: Topology,
     kind: str,
-    nbytes: int,
+    nbytes: int | SizeTable,
     conditions: Conditions | None = None,
     *,
     root: int = 0,
@@ -62,7 +62,8 @@ def plan(
     ----------
     topology : Topology.
     kind : str, a collective such as "all_reduce".
-    nbytes : int >= 0, bytes of one rank's buffer (of the gathered one, for all_gather and gather).
+    nbytes : int >= 0, bytes of one rank's buffer (of the gathered one, for all_gather and gather). Of an all_to_all
+        whose blocks differ: their sizes, an array of int >= 0 of shape (ranks, ranks) by sender and receiver.
     conditions : Conditions, optional; ranks that are late or slow, NICs that are slow, the density of the data.
     root : int, 0 … rank_count-1, for rooted collectives.
     network : "fluid" or "fifo", the network model of the simulation.
@@ -107,7 +108,8 @@ def plan(
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.
     """
     told = conditions or Conditions()
-    _check(topology, nbytes, network, combine_bandwidth, crowding, shared_message_s, effort)
+    size, sizes = bytes_and_sizes(nbytes, kind, topology.rank_count)
+    _check(topology, size, network, combine_bandwidth, crowding, shared_message_s, effort)
     dense = told if told.density == 1 else replace(told, density=1.0)
     most = round(Searches(effort).share("simulated") / IN_SIMULATION["fluid"])
     entries = tuple(registry.ENTRIES.values())
@@ -127,7 +129,7 @@ def plan(
     # Every schedule pays for the launch, so that the race leaves it out.
     launch_s = topology.launch_s
     launched = topology.replaced(launch_s=0.0) if launch_s else topology
-    facts = facts_of(launched, kind, nbytes, dense, root, shared_message_s, most, entries)
+    facts = facts_of(launched, kind, size, dense, root, shared_message_s, most, sizes, entries)
     task, bound, name = facts.task, facts.bound, topology.name
     with ProgressBar("planning") as bar:
         # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
@@ -147,7 +149,7 @@ def plan(
         racing, left_out = found(question)
         if not racing:
             raise nothing_runs(kind, topology.rank_count)
-        sharing = partial(crowding_s, nbytes=nbytes, bandwidth=task.speed.bandwidth, crowding=crowding)
+        sharing = partial(crowding_s, nbytes=size, bandwidth=task.speed.bandwidth, crowding=crowding)
         race = Race(question, network, combine_bandwidth, sharing if crowding else None)
         alternatives, chosen = race.race(racing)
         bar.at(1.0)
@@ -162,7 +164,7 @@ def plan(
                 alternatives, chosen = coded_alternatives, coded_chosen
     return Plan(
         kind,
-        nbytes,
+        size,
         topology.rank_count,
         name,
         told,
@@ -175,14 +177,15 @@ def plan(
         (*left_out, *race.left_out),
         launch_s=launch_s,
         if_messages_cost=again if is_network_alone and shared_message_s == 0 else None,
+        sizes=sizes,
     )
 
 
 def _plan_with_message_cost(
-    topology: Topology, kind: str, nbytes: int, conditions: Conditions, **asked: Any
+    topology: Topology, kind: str, nbytes: int | SizeTable, conditions: Conditions, **asked: Any
 ) -> Plan | None:
     """Plan where each message costs a microsecond; nothing where messages have a cost already, or none is sent."""
-    if topology.rank_count == 1 or nbytes == 0 or not messages_are_free(topology):
+    if topology.rank_count == 1 or not np.any(nbytes) or not messages_are_free(topology):
         return None
     return plan(with_message_cost(topology, _A_MESSAGE_S), kind, nbytes, conditions, **asked)
 
@@ -202,8 +205,8 @@ def _check(
         size = operator.index(nbytes)
     except TypeError:
         raise ArgumentError(f"expected a whole number of bytes, found {nbytes!r}") from None
-    if not 0 <= size <= _MOST_BYTES:
-        raise ArgumentError(f"expected a buffer of 0 … {_MOST_BYTES} bytes, found {size}")
+    if not 0 <= size <= MOST_BYTES:
+        raise ArgumentError(f"expected a buffer of 0 … {MOST_BYTES} bytes, found {size}")
     if network not in IN_SIMULATION:
         raise ArgumentError(f"expected the network 'fluid' or 'fifo', found '{network}'")
     if not combine_bandwidth > 0:

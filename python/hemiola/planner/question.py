@@ -9,6 +9,7 @@ import numpy as np
 
 from hemiola._core import Topology
 from hemiola.algorithms import Algorithm, Candidate, Task, candidates
+from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.algorithms.registry import is_brought
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.conditions import Conditions
@@ -51,14 +52,15 @@ def facts_of(
     root: int,
     shared_message_s: float,
     most_transfers: int,
+    sizes: BlockSizes | None,
     algorithms: tuple[Algorithm, ...],
 ) -> Facts:
     """Find them; those of the latest tasks are kept. `algorithms`: all of the registry."""
     topology, now = with_even_ports(*settled(topology, conditions))
-    bound = lower_bound(topology, kind, nbytes, conditions=now, root=root)
+    bound = lower_bound(topology, kind, nbytes if sizes is None else sizes.table, conditions=now, root=root)
     speed = port_speed(topology, now)
     task = Task(
-        kind, topology.rank_count, nbytes, speed, now, root, topology, shared_message_s, most_transfers
+        kind, topology.rank_count, nbytes, speed, now, root, topology, shared_message_s, sizes, most_transfers
     )
     known = candidates(task)
     brought = frozenset(one.name for one in known if is_brought(one.name))

@@ -69,6 +69,7 @@ class Race:
         self._most_searched = raced / IN_SEARCH
         self._shown = self._searches.share("shown") / self._in_simulation
         self._messages_cost = bool((self._topology.links["message_s"] > 0).any())
+        self._has_sizes = task.sizes is not None
         self._is_any_known = False  #: simulated or estimated
         self._for_the_first = self._budget  #: after the race, where an estimate has won it
         self._cost: dict[tuple[str, str], float] = {}  #: of simulating estimated candidates
@@ -231,10 +232,11 @@ class Race:
         """Say whether it is a published all-to-all whose ways take longer to make than simulations may take.
 
         Only where nothing but its links decides: crowding tells more of a schedule, and where messages have a cost,
-        fewer of them may be worth more bytes."""
+        fewer of them may be worth more bytes. Nor where blocks differ, of which an estimate without a schedule knows
+        nothing."""
         is_published = self._least_s is not None and candidate.name.startswith("all_to_all_")
         messages_cost = self._messages_cost or self._shared_message_s > 0
-        if not is_published or self._crowding_s is not None or messages_cost:
+        if not is_published or self._crowding_s is not None or messages_cost or self._has_sizes:
             return False
         return self._hops(candidate.transfer_count) * IN_MAKING > self._searches.share("simulated")
 

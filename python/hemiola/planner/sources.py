@@ -5,11 +5,15 @@ A row says for which tasks a source is asked. Its share of the budget is that of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
+from hemiola._core import Schedule
 from hemiola.algorithms import Candidate
+from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.planner.around_late_rank import around_late_rank, beside_late_rank
 from hemiola.planner.around_slow import near_grid_trees
+from hemiola.planner.balanced_exchange import balanced_exchange
 from hemiola.planner.far_first import far_first
 from hemiola.planner.in_segments import in_segments
 from hemiola.planner.on_grid import on_grid
@@ -40,6 +44,8 @@ class Source:
     place : int, when its schedules race: those of the lowest place first. `_BY_FORMULA`: after those that know the
         topology, the cheapest by formula first.
     needs : the name of a flag of the question that must be set; empty: none.
+    knows_sizes : bool, whether its schedules are made for blocks that differ; chunks of the others get sizes when they
+        are made.
     is_spared : bool, whether it is not asked once another source is enough.
     """
 
@@ -49,6 +55,7 @@ class Source:
     place: int
     needs: str = ""
     is_spared: bool = False
+    knows_sizes: bool = False
 
     def concerns(self, question: Question) -> bool:
         """Say whether it is to be asked."""
@@ -76,6 +83,7 @@ SOURCES = (
     Source(on_grid, _ALL_REDUCE, ("grid",), 8, is_spared=True),
     Source(one_hop, (*_ALL_REDUCE, *_OF_ONE_ROOT), ("one hop",), _BY_FORMULA),
     Source(far_first, ("all_to_all",), ("uneven",), 3),
+    Source(balanced_exchange, ("all_to_all",), ("uneven", "hosts"), 0, knows_sizes=True),
     Source(in_segments, _ALL_REDUCE, ("switch", "one slow"), _BY_FORMULA, needs="may_be_short"),
 )
 
@@ -85,6 +93,11 @@ def found(question: Question) -> tuple[list[Candidate], list[LeftOut]]:
     listed = [
         (source, one) for source in SOURCES if source.concerns(question) for one in source.make(question)
     ]
+    if (sizes := question.task.sizes) is not None:
+        listed = [
+            (source, one if isinstance(one, LeftOut) or source.knows_sizes else _of_blocks(one, sizes))
+            for source, one in listed
+        ]
     left_out = [one for _, one in listed if isinstance(one, LeftOut)]
     racing = sorted(_in_places(listed), key=lambda each: each[0])
     others = [one for _, source, one in racing if source.make is not around_late_rank]
@@ -93,6 +106,16 @@ def found(question: Question) -> tuple[list[Candidate], list[LeftOut]]:
         return [one for _, _, one in racing], left_out
     kept, too_large = beside_late_rank(around, others)
     return [*around, *kept], [*left_out, *too_large]
+
+
+def _of_blocks(candidate: Candidate, sizes: BlockSizes) -> Candidate:
+    """Return the same for blocks that differ: chunks get sizes when they are made, of which no formula knows."""
+    made = partial(_made_of_blocks, candidate.generate, sizes)
+    return replace(candidate, generate=made, parts=None, is_simulation=False)
+
+
+def _made_of_blocks(generate: Callable[[], Schedule], sizes: BlockSizes) -> Schedule:
+    return sizes.given_to(generate())
 
 
 def _in_places(

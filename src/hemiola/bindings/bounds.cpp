@@ -46,6 +46,16 @@ void bind_bounds(nb::module_& m) {
       },
       "topology"_a, "kind"_a, "nbytes"_a, "late"_a, "slow"_a, "root"_a, "ports"_a,
       "Every lower bound, largest first; see hemiola.lower_bound.");
+  m.def(
+      "exchange_lower_bounds",
+      [](const Topology& topology, std::vector<std::int64_t> blocks, const RankSeconds& late,
+         const RankFactors& slow) {
+        const Conditions conditions = conditions_of(late, slow);
+        const LongCall call;
+        return exchange_lower_bound(topology, std::move(blocks), conditions).bounds;
+      },
+      "topology"_a, "blocks"_a, "late"_a, "slow"_a,
+      "Every lower bound of an all_to_all whose blocks differ, largest first; see hemiola.lower_bound.");
 }
 
 }  // namespace hemiola::bindings

@@ -1,6 +1,7 @@
 #include "hemiola/bounds/demand.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "hemiola/base/rounding.hpp"
 
@@ -37,12 +38,28 @@ CollectiveKind reversed(CollectiveKind kind) {
 
 }  // namespace
 
+Demand::Demand(int rank_count, std::vector<std::int64_t> blocks)
+    : kind_(CollectiveKind::all_to_all),
+      rank_count_(rank_count),
+      root_{0},
+      bytes_(0),
+      blocks_(std::move(blocks)),
+      sent_(static_cast<std::size_t>(rank_count)),
+      received_(sent_.size()) {
+  for (Rank src : indices<Rank>(rank_count))
+    for (Rank dst : indices<Rank>(rank_count)) {
+      sent_[static_cast<std::size_t>(src)] += from_to(src, dst);
+      received_[static_cast<std::size_t>(dst)] += from_to(src, dst);
+    }
+}
+
 std::int64_t Demand::share_of(Rank rank) const {
   return block_size(bytes_, rank, rank_count_);
 }
 
 std::int64_t Demand::exchanged(Rank src, Rank dst) const {
   const std::int64_t n = rank_count_;
+  if (has_block_sizes()) return blocks_[static_cast<std::size_t>(src * n + dst)];
   return block_size(bytes_ * n, src * n + dst, n * n);
 }
 
@@ -90,6 +107,7 @@ std::int64_t Demand::sent_by(CollectiveKind kind, Rank rank) const {
     case CollectiveKind::scatter:
       return is_root ? bytes_ - share_of(rank) : 0;
     case CollectiveKind::all_to_all:
+      if (has_block_sizes()) return sent_[static_cast<std::size_t>(rank)];
       return (rank_count_ - 1) * (bytes_ / rank_count_);  // blocks differ by a byte; this is the least
     case CollectiveKind::custom:
       break;
@@ -98,6 +116,7 @@ std::int64_t Demand::sent_by(CollectiveKind kind, Rank rank) const {
 }
 
 std::int64_t Demand::received_by(Rank rank) const {
+  if (has_block_sizes()) return received_[static_cast<std::size_t>(rank)];
   return sent_by(reversed(kind_), rank);
 }
 

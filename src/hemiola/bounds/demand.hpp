@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "hemiola/schedule/collective.hpp"
 
@@ -13,6 +14,11 @@ class Demand {
  public:
   Demand(CollectiveKind kind, int rank_count, Rank root, std::int64_t bytes)
       : kind_(kind), rank_count_(rank_count), root_(root), bytes_(bytes) {}
+
+  /// Of an all_to_all whose blocks differ: the one from src to dst has `blocks[src * rank_count + dst]` bytes.
+  Demand(int rank_count, std::vector<std::int64_t> blocks);
+
+  bool has_block_sizes() const { return !blocks_.empty(); }
 
   /// The least that leaves `rank`.
   std::int64_t sent_by(Rank rank) const { return sent_by(kind_, rank); }
@@ -36,6 +42,8 @@ class Demand {
   int rank_count_;
   Rank root_;
   std::int64_t bytes_;
+  std::vector<std::int64_t> blocks_;           ///< empty: all alike
+  std::vector<std::int64_t> sent_, received_;  ///< by rank, of blocks that differ
 };
 
 }  // namespace hemiola::bounds

@@ -8,6 +8,7 @@
 #include "hemiola/base/index.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/problem.hpp"
+#include "hemiola/topology/vertex_names.hpp"
 
 namespace hemiola::bounds {
 namespace {
@@ -159,16 +160,51 @@ Bound bound_for(const Problem& problem, const VertexParts& partition) {
               " in all"};
 }
 
+/// The bytes that leave each part (enter it) in an all-to-all.
+std::vector<std::int64_t> exchanged_by(const Problem& problem, const VertexParts& partition, bool outward) {
+  std::vector<std::int64_t> bytes(partition.vertices.size());
+  for (Rank src : indices<Rank>(problem.rank_count()))
+    for (Rank dst : indices<Rank>(problem.rank_count())) {
+      const int from = partition.part_of[at(src)], to = partition.part_of[at(dst)];
+      if (from != to) bytes[at(outward ? from : to)] += problem.demand.from_to(src, dst);
+    }
+  return bytes;
+}
+
+/// The blocks that leave a part, or enter it, take all its links.
+Bound exchange_bound_for(const Problem& problem, const VertexParts& partition) {
+  Bound worst{"islands", 0, ""};
+  if (partition.vertices.size() < 2) return worst;
+  for (const bool outward : {true, false}) {
+    const std::vector<std::int64_t> bytes = exchanged_by(problem, partition, outward);
+    Surroundings surroundings(problem, partition, outward);
+    for (std::size_t part = 0; part < bytes.size(); ++part) {
+      const double Bps = surroundings.capacity_around(static_cast<int>(part));
+      const double seconds = static_cast<double>(bytes[part]) / Bps;
+      Bound bound{"islands", round_down(seconds * static_cast<double>(kSecond) * (1 - 1e-12)), ""};
+      if (bound.time <= worst.time) continue;
+      bound.witness = "one of " + std::to_string(bytes.size()) + " " + partition.name + ", that of " +
+                      called(problem.topology, Vertex{partition.vertices[part].front()}) + ", must " +
+                      (outward ? "send " : "receive ") + format_bytes(bytes[part]) + " over links of " +
+                      format_bandwidth(Bps) + " in all";
+      worst = std::move(bound);
+    }
+  }
+  return worst;
+}
+
 }  // namespace
 
 Bound island_bound(const Problem& problem) {
-  const bool is_weighed = problem.kind == CollectiveKind::all_reduce ||
+  const bool is_exchange = problem.demand.has_block_sizes();
+  const bool is_weighed = is_exchange || problem.kind == CollectiveKind::all_reduce ||
                           problem.kind == CollectiveKind::all_gather ||
                           problem.kind == CollectiveKind::reduce_scatter;
   if (!is_weighed) return {"islands", 0, "islands are not weighed for this collective"};
   Bound best{"islands", 0, "no links are faster than those between them"};
   const auto consider = [&](const VertexParts& partition) {
-    if (Bound found = bound_for(problem, partition); found.time > best.time) best = std::move(found);
+    Bound found = is_exchange ? exchange_bound_for(problem, partition) : bound_for(problem, partition);
+    if (found.time > best.time) best = std::move(found);
   };
   consider(nodes(problem));
   std::vector<double> speeds = problem.bandwidth;

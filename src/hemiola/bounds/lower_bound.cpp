@@ -6,6 +6,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/progress.hpp"
+#include "hemiola/base/rounding.hpp"
 #include "hemiola/bounds/distance.hpp"
 #include "hemiola/bounds/problem.hpp"
 #include "hemiola/topology/sides.hpp"
@@ -64,6 +65,33 @@ std::string theorem_of(const bounds::Problem& problem, const Bound& bound) {
   return problem.conditions.slow.size() == 1 ? " [OptCC, Theorem 1]" : " [OptCC, Theorem 2]";
 }
 
+/// Looks for every bound; they are sorted, the largest first.
+LowerBound largest_of(bounds::Problem problem, PortUse port_use) {
+  LowerBound result;
+  // And about its share of the time on a large network.
+  std::vector<std::pair<Bound (*)(const bounds::Problem&), double>> finders = {
+      {bounds::port_bound, 0.01},    {bounds::traffic_bound, 0.01}, {bounds::host_traffic_bound, 0.01},
+      {bounds::island_bound, 0.01},  {bounds::relay_bound, 0.1},    {bounds::cut_bound, 0.7},
+      {bounds::distance_bound, 0.1}, {bounds::arrival_bound, 0.01}, {bounds::late_bound, 0.1},
+      {bounds::exchange_bound, 0.1}, {bounds::tree_bound, 0.1}};
+  if (port_use == PortUse::one) finders.insert(finders.begin(), {bounds::one_port_bound, 0.05});
+  // Every rank launches before it sends, so that each bound is that much later; the searches know nothing of it.
+  const Picoseconds launch = problem.topology.hardware().launch;
+  Parts parts(1);
+  for (const auto& [find, share] : finders) {
+    parts.next(share);
+    Bound bound = find(problem);
+    bound.witness += theorem_of(problem, bound);
+    problem.known = std::max(problem.known, bound.time);
+    result.bounds.push_back(after_launch(std::move(bound), launch));
+  }
+  std::stable_sort(result.bounds.begin(), result.bounds.end(),
+                   [](const Bound& a, const Bound& b) { return a.time > b.time; });
+  result.time = result.bounds[0].time;
+  result.witness = result.bounds[0].witness;
+  return result;
+}
+
 }  // namespace
 
 PortUse port_use_from_name(std::string_view name) {
@@ -85,36 +113,30 @@ LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64
   check_arguments(topology, kind, bytes, root);
   conditions.check(topology.rank_count());
   check_connected(topology, kind, root);
-  bounds::Problem problem{topology,
-                          conditions,
-                          kind,
-                          root,
-                          bytes,
-                          bounds::Demand(kind, topology.rank_count(), root, bytes),
-                          slowed_bandwidths(topology, conditions)};
-  LowerBound result;
-  // And about its share of the time on a large network.
-  std::vector<std::pair<Bound (*)(const bounds::Problem&), double>> finders = {
-      {bounds::port_bound, 0.01},    {bounds::traffic_bound, 0.01}, {bounds::host_traffic_bound, 0.01},
-      {bounds::island_bound, 0.01},  {bounds::relay_bound, 0.1},    {bounds::cut_bound, 0.7},
-      {bounds::distance_bound, 0.1}, {bounds::arrival_bound, 0.01}, {bounds::late_bound, 0.1},
-      {bounds::exchange_bound, 0.1}, {bounds::tree_bound, 0.1}};
-  if (port_use == PortUse::one) finders.insert(finders.begin(), {bounds::one_port_bound, 0.05});
-  // Every rank launches before it sends, so that each bound is that much later; the searches know nothing of it.
-  const Picoseconds launch = topology.hardware().launch;
-  Parts parts(1);
-  for (const auto& [find, share] : finders) {
-    parts.next(share);
-    Bound bound = find(problem);
-    bound.witness += theorem_of(problem, bound);
-    problem.known = std::max(problem.known, bound.time);
-    result.bounds.push_back(after_launch(std::move(bound), launch));
+  return largest_of(bounds::Problem{topology, conditions, kind, root, bytes,
+                                    bounds::Demand(kind, topology.rank_count(), root, bytes),
+                                    slowed_bandwidths(topology, conditions)},
+                    port_use);
+}
+
+LowerBound exchange_lower_bound(const Topology& topology, std::vector<std::int64_t> blocks,
+                                const Conditions& conditions) {
+  constexpr CollectiveKind kind = CollectiveKind::all_to_all;
+  const int n = topology.rank_count();
+  if (blocks.size() != static_cast<std::size_t>(n) * static_cast<std::size_t>(n))
+    throw ArgumentError("lower_bound: expected " + std::to_string(n) + " times " + std::to_string(n) +
+                        " blocks, found " + std::to_string(blocks.size()));
+  std::int64_t bytes = 0;
+  for (const std::int64_t block : blocks) {
+    check_arguments(topology, kind, block, Rank{0});
+    check_arguments(topology, kind, bytes += rounded_up(block, std::int64_t{n}) / n, Rank{0});
   }
-  std::stable_sort(result.bounds.begin(), result.bounds.end(),
-                   [](const Bound& a, const Bound& b) { return a.time > b.time; });
-  result.time = result.bounds[0].time;
-  result.witness = result.bounds[0].witness;
-  return result;
+  conditions.check(n);
+  check_connected(topology, kind, Rank{0});
+  return largest_of(
+      bounds::Problem{topology, conditions, kind, Rank{0}, bytes, bounds::Demand(n, std::move(blocks)),
+                      slowed_bandwidths(topology, conditions)},
+      PortUse::shared);
 }
 
 }  // namespace hemiola

@@ -54,4 +54,9 @@ struct LowerBound {
 LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64_t bytes,
                        const Conditions& conditions, Rank root, PortUse port_use = PortUse::shared);
 
+/// The same for an all_to_all whose blocks differ: the one from src to dst has `blocks[src * rank_count + dst]` bytes.
+/// Throws ArgumentError for another number of blocks, too.
+LowerBound exchange_lower_bound(const Topology& topology, std::vector<std::int64_t> blocks,
+                                const Conditions& conditions);
+
 }  // namespace hemiola

@@ -54,7 +54,8 @@ Bound cut_bound(const Problem& problem);
 Bound host_traffic_bound(const Problem& problem);
 /// The same for an all-reduce, an all-gather and a reduce-scatter between parts of the ranks, each of which
 /// is as a single one: the nodes, and all groups that faster links join. A part's capacity is that of a cut
-/// around it, which counts a NIC that several of its ranks share once.
+/// around it, which counts a NIC that several of its ranks share once. For an all-to-all whose blocks differ, the part
+/// that has most to send, or to receive, for its capacity.
 Bound island_bound(const Problem& problem);
 /// An all-reduce where a port carries one message at a time, at the pace of its slower end. Holds for no other use
 /// of ports.
