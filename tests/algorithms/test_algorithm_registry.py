@@ -75,6 +75,7 @@ def test_a_rank_count_is_not_enough_for_them(name: str) -> None:
 
 def test_every_name_is_exported() -> None:
     no_schedules = {
+        "all_reduce_recursive_multiplying_transfers",
         "best_optcc_segment_count",
         "best_segment_count",
     }

@@ -115,6 +115,12 @@ class Task:
     def nic_count(self) -> int:
         """How many links lead out of a node."""
 
+    @property
+    def between_nodes(self) -> tuple[float, float, float]:
+        """
+        Seconds of latency between nodes of a group, and seconds that a byte and a message keep a NIC while all ranks send; zeros without nodes.
+        """
+
 class Variant:
     """
     A choice that is worth trying for a task, and its cost.
@@ -2185,6 +2191,57 @@ def all_reduce_themis(
     Deterministic. Rings and lines use the ring algorithm, half of a part each way round; fully connected and switched
     dimensions exchange directly. A dimension serves one exchange at a time: the one that can begin first, the
     lowest part's of several. Source: [rashidi2022].
+    """
+
+def all_reduce_recursive_multiplying(
+    dims: Sequence[int], wires: Sequence[str], *, scattered: int = 0, parts: int = 1
+) -> hemiola._core.Schedule:
+    """
+    Along each dimension in turn, all ranks of a row exchange their sums and add them.
+
+    Parameters
+    ----------
+    dims, wires : as hemiola.topologies.grid takes them. The product of the sizes is the rank count; a dimension behind one
+        switch may stand as several factors of its size, each of them a "switch".
+    scattered : int, 0 … dimensions, how many of its dimensions a part is reduce-scattered along before, and all-gathered
+        along after.
+    parts : int, 1 … dimensions; part p of the buffer begins in dimension p, so that all links are busy.
+
+    Returns
+    -------
+    Schedule, with scratch slots where a row has more than two ranks.
+
+    Raises
+    ------
+    ArgumentError
+        if the dimensions make no grid, a count is out of range, or there would be more than 2**22 slots or 2**28 transfers.
+
+    Notes
+    -----
+    Behind switches of n = d1·d2·… ranks: Σ (α + (di - 1)·N·β) seconds, and (di - 1) messages a step. Two ranks a dimension are
+    recursive doubling; one dimension is an exchange of all buffers in one step. A ring of d ranks takes ⌊d/2⌋ steps, each with a
+    buffer in either direction; a line takes d - 1. All ranks add in the order of coordinates, so that they get the same bits.
+    Deterministic. Source: [ruefenacht2017]; rings, parts, and dimensions to scatter along are additions.
+    """
+
+def all_reduce_recursive_multiplying_transfers(
+    dims: Sequence[int], wires: Sequence[str], *, scattered: int = 0, parts: int = 1
+) -> int:
+    """
+    Count the transfers of all_reduce_recursive_multiplying, those within ranks included.
+
+    Parameters
+    ----------
+    dims, wires, scattered, parts : as all_reduce_recursive_multiplying takes them.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ArgumentError
+        if the dimensions make no grid, a count is out of range, or there would be more than 2**22 slots.
     """
 
 def all_reduce_mesh_trees(

@@ -35,6 +35,8 @@ from hemiola._core.algorithms import (
     all_reduce_rail_exchange as all_reduce_rail_exchange,
     all_reduce_recursive_doubling as all_reduce_recursive_doubling,
     all_reduce_recursive_halving_doubling as all_reduce_recursive_halving_doubling,
+    all_reduce_recursive_multiplying as all_reduce_recursive_multiplying,
+    all_reduce_recursive_multiplying_transfers as all_reduce_recursive_multiplying_transfers,
     all_reduce_ring as all_reduce_ring,
     all_reduce_ring_two_way as all_reduce_ring_two_way,
     all_reduce_stragglar as all_reduce_stragglar,

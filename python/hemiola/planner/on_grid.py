@@ -1,17 +1,24 @@
-"""Themis [rashidi2022] with several numbers of parts, as the planner's candidates on grids of several dimensions."""
+"""Schedules that go through a grid a dimension at a time, as the planner's candidates: Themis [rashidi2022] with
+several numbers of parts, and where latency decides, recursive multiplying [ruefenacht2017]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from functools import partial
 
-from hemiola._core.algorithms import all_reduce_themis
+from hemiola._core.algorithms import (
+    all_reduce_recursive_multiplying,
+    all_reduce_recursive_multiplying_transfers,
+    all_reduce_themis,
+)
 from hemiola.algorithms import Candidate, Task
 from hemiola.planner.outcome import LeftOut
 from hemiola.planner.question import Question
 
 _NAME = "all_reduce_themis"
+#: Its name among candidates.
+MULTIPLYING = "all_reduce_recursive_multiplying"
 #: Parts that are tried: few for small buffers, many to keep all dimensions busy.
 _PARTS = (1, 4, 16, 64)
 
@@ -46,3 +53,86 @@ def _transfer_count(task: Task, parts: int) -> int:
     assert task.grid is not None
     both_ways = 2 if any(wire in ("ring", "line") for wire in task.grid.wires) else 1
     return 2 * both_ways * parts * task.rank_count * (task.rank_count - 1)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The dimensions that recursive multiplying goes through, how many of them it scatters along, and its parts."""
+
+    dims: tuple[int, ...]
+    wires: tuple[str, ...]
+    scattered: int = 0
+    parts: int = 1
+
+    def candidate(self, question: Question, formula_s: float) -> Candidate | LeftOut:
+        """Return it, or what it exceeds."""
+        variant = "x".join(map(str, self.dims))
+        variant += f", {self.scattered} scattered" if self.scattered else ""
+        variant += f", {self.parts} parts" if self.parts > 1 else ""
+        arguments = asdict(self)
+        count = all_reduce_recursive_multiplying_transfers(**arguments)
+        if excess := question.searches.excess("one_shot", count):
+            return LeftOut(f"{MULTIPLYING} ({variant})", excess)
+        make = partial(all_reduce_recursive_multiplying, **arguments)
+        return Candidate(MULTIPLYING, variant, formula_s, count, make, arguments=arguments)
+
+
+def multiplying(question: Question) -> Iterator[Candidate | LeftOut]:
+    """List the schedules by recursive multiplying. Their formula is the lower bound.
+
+    On grids without rings and lines any number of dimensions is scattered along; there the steps of a ring take longer
+    than they save. On hosts buffers are scattered inside, or not.
+    """
+    if question.task.nbytes == 0:
+        return
+    seen = set()
+    for steps in (*_on_grid(question), *_on_hosts(question)):
+        if steps not in seen:
+            seen.add(steps)
+            yield steps.candidate(question, question.bound_s)
+
+
+def _on_grid(question: Question) -> Iterator[Steps]:
+    grid = question.task.grid
+    if grid is None:
+        return
+    count = len(grid.dims)
+    messages_cost = bool((question.topology.links["message_s"] > 0).any())
+    for scattered in range(1 if {"ring", "line"}.intersection(grid.wires) else count):
+        for parts in sorted({1, count} if messages_cost else {count}):
+            yield Steps(grid.dims, grid.wires, scattered, parts)
+
+
+def _on_hosts(question: Question) -> Iterator[Steps]:
+    """Name the dimensions inside and between hosts: those between as their NICs have them cheapest."""
+    if "hosts" not in question.traits:
+        return
+    task = question.task
+    inside, hosts = task.ranks_per_node[0], len(task.ranks_per_node)
+    for scattered in (0, 1):
+        share = task.nbytes / inside**scattered
+        dims = (inside, *cheapest_factors(hosts, partial(_between_s, task.core.between_nodes, share)))
+        yield Steps(dims, ("switch",) * len(dims), scattered)
+
+
+def _between_s(way: tuple[float, float, float], nbytes: float, size: int) -> float:
+    """Return how long a step between so many hosts takes, in which each sends such buffers to all others."""
+    latency_s, s_per_byte, message_s = way
+    return latency_s + (size - 1) * (message_s + nbytes * s_per_byte)
+
+
+def cheapest_factors(count: int, step_s: Callable[[int], float]) -> tuple[int, ...]:
+    """Factor a count so that the steps of its factors take least together; fewest of equal ones."""
+    divisors = [each for each in range(2, count + 1) if count % each == 0]
+    best: dict[int, tuple[float, int, tuple[int, ...]]] = {1: (0.0, 0, ())}
+    for product in divisors:
+        best[product] = min(
+            (
+                best[product // last][0] + step_s(last),
+                best[product // last][1] + 1,
+                (*best[product // last][2], last),
+            )
+            for last in divisors
+            if product % last == 0
+        )
+    return best[count][2]

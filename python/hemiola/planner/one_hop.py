@@ -18,6 +18,7 @@ from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.fewest_pieces import fewest_pieces
 from hemiola.errors import ArgumentError
 from hemiola.planner.budget import IN_SIMULATION, Searches
+from hemiola.planner.on_grid import Steps, cheapest_factors
 from hemiola.planner.outcome import LeftOut, NothingMadeError
 from hemiola.planner.question import Question
 from hemiola.planner.synthesized import ONE_SHOT
@@ -80,25 +81,40 @@ def one_hop(question: Question) -> Iterator[Candidate | LeftOut]:
         yield from found(question.task, hop, question.bound_s, question.searches)
 
 
-def _one_shots(question: Question, hop: _Hop) -> Iterator[Candidate]:
+def _one_shots(question: Question, hop: _Hop) -> Iterator[Candidate | LeftOut]:
     """List all-gathers of whole buffers, after which every rank adds up all: one latency instead of two. Direct, and
-    where messages are dear, in the fewest steps of one. Only those that may beat what is published by its formulas."""
-    task, speed, n = question.task, question.task.speed, question.task.rank_count
+    where messages are dear, in several steps of fewer. Only those that may beat what is published by its formulas."""
+    task, n = question.task, question.task.rank_count
     rival_s = min((one.formula_s for one in question.known), default=math.inf) - task.delay_s
+    rounds, buffer_s = math.ceil(math.log2(n)), task.nbytes / hop.bandwidth
+    if task.nbytes == 0:
+        return
     direct_s = hop.latency_s + hop.to_all_s((n - 1) * task.nbytes, n)
-    bruck_s = hop.latency_s * math.ceil(math.log2(n)) + (n - 1) * task.nbytes / hop.bandwidth
     whole = [("direct", all_gather_direct, direct_s, direct_s)]
     if hop.message_s > 0 and hop.port_count == 1:
         # Messages of steps that follow each other may be sent while the first ones are on their way.
-        cost_s = bruck_s + (speed.latency_s - hop.latency_s) * math.ceil(math.log2(n))
-        whole.append(("bruck", all_gather_bruck, bruck_s, cost_s))
+        bruck_s = rounds * hop.latency_s + (n - 1) * buffer_s
+        whole.append(("bruck", all_gather_bruck, bruck_s, bruck_s + rounds * hop.message_s))
+        if hop.latency_s + rounds * buffer_s < rival_s:
+            yield from _multiplied(
+                question, lambda size: hop.latency_s + (size - 1) * (hop.message_s + buffer_s)
+            )
     count = 2 * n * n  # aside and back, n - 1 buffers to each rank, and n - 1 additions there
-    if task.nbytes == 0 or question.searches.excess(ONE_SHOT, count):
+    if question.searches.excess(ONE_SHOT, count):
         return
     for variant, gather, least_s, seconds in whole:
         if least_s < rival_s:
             predicted_s = max(question.bound_s, task.delay_s + seconds)
             yield Candidate(ONE_SHOT, variant, predicted_s, count, partial(_one_shot, gather, n))
+
+
+def _multiplied(question: Question, step_s: Callable[[int], float]) -> Iterator[Candidate | LeftOut]:
+    """List recursive multiplying by the factors whose steps take least together."""
+    factors = cheapest_factors(question.task.rank_count, step_s)
+    if len(factors) > 1:
+        seconds = question.task.delay_s + sum(map(step_s, factors))
+        steps = Steps(factors, ("switch",) * len(factors))
+        yield steps.candidate(question, max(question.bound_s, seconds))
 
 
 def _one_shot(gather: Callable[[int], Schedule], rank_count: int) -> Schedule:

@@ -27,6 +27,7 @@ from hemiola.planner.brought import made_now
 from hemiola.planner.budget import IN_SIMULATION, Searches
 from hemiola.planner.crowding import crowding_s
 from hemiola.planner.far_first import FAR_FIRST
+from hemiola.planner.on_grid import MULTIPLYING
 from hemiola.planner.outcome import Plan, nothing_runs
 from hemiola.planner.question import Question, facts_of
 from hemiola.planner.race import Race, SparseRace
@@ -157,7 +158,7 @@ def plan(
         if told.density < 1:
             sparse = SparseRace(question, told.density, network, codecs or speeds())
             # Programs with scratch slots are plain; and coded ones are simulated, which over many hops takes minutes.
-            can_be_coded = [one for one in racing if one.name not in (ONE_SHOT, FAR_FIRST)]
+            can_be_coded = [one for one in racing if one.name not in (ONE_SHOT, MULTIPLYING, FAR_FIRST)]
             coded, coded_alternatives, coded_chosen = sparse.compare(kind, can_be_coded, alternatives[0])
             bound = lower_bound(question.topology, kind, nbytes, conditions=sparse.conditions, root=root)
             if coded.is_coded:

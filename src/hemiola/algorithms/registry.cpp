@@ -28,6 +28,7 @@
 #include "hemiola/algorithms/topology/grid_all_reduce.hpp"
 #include "hemiola/algorithms/topology/mesh_trees.hpp"
 #include "hemiola/algorithms/topology/multitree.hpp"
+#include "hemiola/algorithms/topology/recursive_multiplying.hpp"
 
 namespace hemiola::algorithms {
 namespace {
@@ -62,6 +63,7 @@ std::vector<Algorithm> collect() {
            pccl_algorithms(),
            multitree_algorithms(),
            grid_algorithms(),
+           recursive_multiplying_algorithms(),
            mesh_trees_algorithms(),
            c_cube_algorithms(),
        })

@@ -5,12 +5,14 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -73,7 +75,17 @@ void bind_task(nb::module_& a) {
           "How many groups of nodes have a switch of their own; 1 where all are on the same.")
       .def_prop_ro(
           "nic_count", [](const Task& task) { return task.nodes() == nullptr ? 1 : task.nodes()->nic_count; },
-          "How many links lead out of a node.");
+          "How many links lead out of a node.")
+      .def_prop_ro(
+          "between_nodes",
+          [](const Task& task) {
+            const auto* nodes = task.nodes();
+            if (nodes == nullptr) return std::tuple(0.0, 0.0, 0.0);
+            return std::tuple(nodes->near.latency_s, nodes->near.s_per_byte, nodes->near.message_s);
+          },
+          "Seconds of latency between nodes of a group, and seconds that a byte and a message keep a NIC "
+          "while all ranks "
+          "send; zeros without nodes.");
   auto variant = nb::class_<Variant>(a, "Variant", kVariantDoc);
   variant
       .def(
