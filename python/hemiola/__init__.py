@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hemiola.launch import launch
     from hemiola.planner import Plan, plan
     from hemiola.pruning import Pruner
+    from hemiola.quantization import Quantizer
     from hemiola.simulate import Timeline, simulate
     from hemiola.synthesis import Synthesis, synthesize
     from hemiola.verify import verify
@@ -67,6 +68,7 @@ __all__ = [
     "Plan",
     "PremulSum",
     "Pruner",
+    "Quantizer",
     "RawMemory",
     "ResourceError",
     "Schedule",
@@ -132,6 +134,7 @@ _HOME = {
         "hemiola.launch": ("launch",),
         "hemiola.planner": ("Plan", "plan"),
         "hemiola.pruning": ("Pruner",),
+        "hemiola.quantization": ("Quantizer",),
         "hemiola.simulate": ("Timeline", "simulate"),
         "hemiola.synthesis": ("Synthesis", "synthesize"),
         "hemiola.verify": ("verify",),

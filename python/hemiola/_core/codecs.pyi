@@ -15,5 +15,11 @@ def speeds(density: float, format: str | None) -> tuple[float, float, float]:
 def choose(format: str | None) -> str | None:
     """See hemiola.codecs.choose."""
 
+def quantize(x: object, rest: object, message: object) -> None:
+    """See hemiola.eight_bits."""
+
+def restore(message: object, out: object, factor: float, adds: bool) -> None:
+    """See hemiola.eight_bits."""
+
 def describe(encoded: object) -> tuple[str, str, int, int, int]:
     """See hemiola.codecs.describe."""

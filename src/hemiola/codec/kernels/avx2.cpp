@@ -2,6 +2,7 @@
 // bits. No branch on empty words where a group fills a register, as with AVX-512; narrower ones are more work than one.
 #include "hemiola/codec/kernels/count.hpp"
 #include "hemiola/codec/kernels/ef_bits.hpp"
+#include "hemiola/codec/kernels/eight_bits_plainly.hpp"
 #include "hemiola/codec/kernels/sets.hpp"
 #include "hemiola/codec/kernels/tables.hpp"
 
@@ -246,6 +247,16 @@ HEMIOLA_AVX2 std::size_t read_ef(const EfStreams& from, std::uint64_t* bitmap) {
   return read_ef_plainly(from, bitmap);
 }
 
+HEMIOLA_AVX2 void quantize(const float* values, float* rest, std::size_t elements, float* scales,
+                           std::int8_t* codes) {
+  quantize_plainly(values, rest, elements, scales, codes);
+}
+template <bool kAdds>
+HEMIOLA_AVX2 void restore(const float* scales, const std::int8_t* codes, std::size_t elements, float factor,
+                          float* values) {
+  restore_plainly<kAdds>(scales, codes, elements, factor, values);
+}
+
 }  // namespace
 
 std::optional<Kernels> avx2_kernels() {
@@ -261,7 +272,10 @@ std::optional<Kernels> avx2_kernels() {
                  .count = &count,
                  .write_low = &write_low,
                  .write_upper = &write_upper,
-                 .read_ef = &read_ef};
+                 .read_ef = &read_ef,
+                 .quantize = &quantize,
+                 .restore = &restore<false>,
+                 .add_restored = &restore<true>};
 }
 
 }  // namespace hemiola::codec

@@ -4,6 +4,7 @@
 // Zen 4, 4 to 8 times as slow. Both instructions merge into a zero that the compiler cannot see through: their zeroing
 // forms wait for the register's old content on Zen 4 and 5. No branch on empty words: at 98 to 99.9 % zeros, mispredicted
 // ones cost up to half.
+#include "hemiola/codec/kernels/eight_bits_plainly.hpp"
 #include "hemiola/codec/kernels/sets.hpp"
 
 #if defined(__x86_64__)
@@ -245,12 +246,25 @@ void put(Kernels& kernels) {
   kernels.sum_integers[kLog] = &Loops::template expand<T, Added<Sum>>;
 }
 
+HEMIOLA_WIDE void quantize(const float* values, float* rest, std::size_t elements, float* scales,
+                           std::int8_t* codes) {
+  quantize_plainly(values, rest, elements, scales, codes);
+}
+template <bool kAdds>
+HEMIOLA_WIDE void restore(const float* scales, const std::int8_t* codes, std::size_t elements, float factor,
+                          float* values) {
+  restore_plainly<kAdds>(scales, codes, elements, factor, values);
+}
+
 }  // namespace
 
 std::optional<Kernels> avx512f_kernels() {
   auto kernels = avx2_kernels();
   if (!kernels || !has_foundation()) return std::nullopt;
   kernels->name = "avx512f";
+  kernels->quantize = &quantize;
+  kernels->restore = &restore<false>;
+  kernels->add_restored = &restore<true>;
   put<WideLoops, Bytes4, Sum4>(*kernels);
   put<WideLoops, Bytes8, Sum8>(*kernels);
   kernels->sum_floats[2] = &WideLoops::expand<Bytes4, Added<SumFloats>>;

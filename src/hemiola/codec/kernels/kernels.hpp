@@ -52,6 +52,20 @@ using EfWrite = void (*)(const std::uint64_t* bitmap, std::size_t words, unsigne
 /// before it and below `elements`, how many stand before that one.
 using EfRead = std::size_t (*)(const EfStreams& from, std::uint64_t* bitmap);
 
+/// Elements of an eight-bit block, which share a scale: element i is scales[i / 256] · codes[i].
+inline constexpr std::size_t kBlockElements = 256;
+/// The NaN whose bits are all set, as the runtime makes it.
+inline constexpr float kEveryBit = std::bit_cast<float>(0xffffffffU);
+
+/// Adds float32 values to `rest`, writes the nearest eight-bit values, and leaves in `rest` the sums less those. A scale is
+/// the block's largest magnitude / 127, rounded down where 127 of it would be infinity. Where it is below the least normal float, scale and codes are zero. A block with
+/// an infinity or a NaN has the scale kEveryBit, and leaves no rest.
+using Quantize = void (*)(const float* values, float* rest, std::size_t elements, float* scales,
+                          std::int8_t* codes);
+/// Adds the eight-bit values times `factor`, or writes them. A scale that is not finite makes a block of kEveryBit.
+using Restore = void (*)(const float* scales, const std::int8_t* codes, std::size_t elements, float factor,
+                         float* values);
+
 /// The kernels of one instruction set. Arrays are by log2 of the element's bytes: 1, 2, 4, 8.
 struct Kernels {
   std::string_view name;
@@ -66,6 +80,8 @@ struct Kernels {
   BitmapCount (*count)(const std::uint64_t* bitmap, std::size_t words);
   EfWrite write_low, write_upper;
   EfRead read_ef;
+  Quantize quantize;
+  Restore restore, add_restored;
 };
 
 /// Those that this machine can run, slowest first.

@@ -1,6 +1,7 @@
 // NEON: as AVX2, groups of elements permuted by tables; TBL gives zero for an index that is out of range.
 #include "hemiola/codec/kernels/count.hpp"
 #include "hemiola/codec/kernels/ef_bits.hpp"
+#include "hemiola/codec/kernels/eight_bits_plainly.hpp"
 #include "hemiola/codec/kernels/sets.hpp"
 #include "hemiola/codec/kernels/tables.hpp"
 
@@ -128,6 +129,15 @@ std::size_t read_ef(const EfStreams& from, std::uint64_t* bitmap) {
   return read_ef_plainly(from, bitmap);
 }
 
+void quantize(const float* values, float* rest, std::size_t elements, float* scales, std::int8_t* codes) {
+  quantize_plainly(values, rest, elements, scales, codes);
+}
+template <bool kAdds>
+void restore(const float* scales, const std::int8_t* codes, std::size_t elements, float factor,
+             float* values) {
+  restore_plainly<kAdds>(scales, codes, elements, factor, values);
+}
+
 }  // namespace
 
 std::optional<Kernels> neon_kernels() {
@@ -142,7 +152,10 @@ std::optional<Kernels> neon_kernels() {
                  .count = &count,
                  .write_low = &write_low,
                  .write_upper = &write_upper,
-                 .read_ef = &read_ef};
+                 .read_ef = &read_ef,
+                 .quantize = &quantize,
+                 .restore = &restore<false>,
+                 .add_restored = &restore<true>};
 }
 
 }  // namespace hemiola::codec

@@ -1,0 +1,139 @@
+"""The all-reduce of NumPy arrays with eight bits an element, and the residual that belongs to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola._core import Complaint
+from hemiola.arguments import typed
+from hemiola.communicator import Communicator
+from hemiola.quantization.blocks import Blocks
+from hemiola.quantization.choice import pays
+
+
+@typed
+class Quantizer:
+    """Sum or average arrays by messages of eight bits an element, and add each rounding error to the next call.
+
+    Each rank has a quantizer for each buffer, such as a bucket of gradients. Where the network is fast, calls run
+    `comm.all_reduce` and round nothing.
+
+    Attributes
+    ----------
+    residual : float32 array of the last array's shape, this rank's debt to the sum; None before the first call
+        that rounds. A checkpoint keeps a copy and a restart sets it.
+
+    Notes
+    -----
+    Blocks of 256 elements share a scale, their largest magnitude / 127. Each rank owns a part of the array. It gets all
+    other ranks' parts rounded once, adds them to its own as float32 in the order of the ranks, rounds the result once,
+    and sends it to all. So an element's error is at most a 254th of its block's largest magnitude for each rank that
+    sends, and as much for the owner; the residual takes it. All ranks get the same bits. An infinity or a NaN makes its
+    block NaN, on all ranks, and leaves no residual. Blocks of magnitudes below 127 times the least normal float32 wait
+    in the residual. -0.0 arrives as 0.0.
+
+    The first rank decides for each size, and tells the others: eight bits, where the plans of both halves and the
+    measured time of the codec take at most 2/3 of the plain plan's time. Bytes per rank: 0.254 of a ring's. Memory:
+    half an array. Error feedback is that of [1-bit SGD, §2]; feedback for the owner's rounding is ours.
+
+    Examples
+    --------
+    >>> import hemiola as hm
+    >>> quantizer = hm.Quantizer()
+    >>> gradient = quantizer.all_reduce(comm, gradient, op="average")  # doctest: +SKIP
+    """
+
+    def __init__(self) -> None:
+        self.residual: NDArray[np.float32] | None = None
+        self._blocks: tuple[Communicator, int, Blocks] | None = None
+
+    def all_reduce(
+        self,
+        comm: Communicator,
+        x: NDArray[np.float32],
+        op: str = "sum",
+        *,
+        out: NDArray[np.float32] | None = None,
+        timeout_s: float | None = None,
+    ) -> NDArray[np.float32]:
+        """Combine all ranks' arrays; every rank gets the result, in `x` unless `out` is given.
+
+        Parameters
+        ----------
+        comm : Communicator, whose ranks all make this call.
+        x : float32 array in C order, of the same size on every rank, and of the shape of all calls before.
+        op : str, "sum" or "average".
+        out : writable float32 array in C order, of the shape of `x`, optional. Where the result goes.
+        timeout_s : float > 0, seconds, optional. How long each half may take; None: as `init` says.
+
+        Returns
+        -------
+        The array with the result: `out`, or else `x`.
+
+        Raises
+        ------
+        ArgumentError
+            on this rank, for another dtype, such as integers, for another op, for a shape that is not that of the
+            residual or of `out`, and for an array that is read-only or has gaps. Nothing has changed then.
+        MismatchError
+            on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time. The residual is that before the call, to
+            within a rounding.
+        """
+        to = x if out is None else out
+        if (wrong := self._wrong(x, op, to)) is not None:
+            refused: Any = Complaint(wrong)
+            comm.all_reduce(refused, timeout_s=timeout_s)
+        if not pays(comm, x.size, lambda word: comm.broadcast(word, 0, timeout_s=timeout_s)):
+            return comm.all_reduce(self._with_residual(x, to), op, out=to, timeout_s=timeout_s)
+        if self.residual is None:
+            self.residual = np.zeros_like(x)
+        self.residual = np.require(self.residual, requirements=["C", "W"])  # somebody may have set it
+        self._run(comm, x.reshape(-1), self.residual.reshape(-1), op == "average", timeout_s)
+        self._blocks_of(comm, x.size).restore(to.reshape(-1))
+        return to
+
+    def _wrong(self, x: Any, op: str, to: Any) -> str | None:
+        """Return the first error of the arguments."""
+        if op not in ("sum", "average"):
+            return f"op: expected 'sum' or 'average' of a quantized all-reduce, found '{op}'"
+        for name, array in (("x", x), ("out", to)):
+            if array.dtype != np.float32:
+                return f"{name}: expected float32 to quantize, found {array.dtype}; call comm.all_reduce for others"
+            if not array.flags.c_contiguous:
+                return f"{name}: expected an array in C order, found one with gaps or another order"
+        if not to.flags.writeable:
+            return "out: expected an array that can be written, found a read-only one"
+        for name, other in (("the residual", self.residual), ("out", to)):
+            if other is not None and (other.shape, other.dtype) != (x.shape, x.dtype):
+                return (
+                    f"x: expected shape and dtype of {name}, {other.shape} of {other.dtype}, found {x.shape} of "
+                    f"{x.dtype}; each buffer needs a Quantizer of its own"
+                )
+        return None
+
+    def _with_residual(self, x: Any, to: Any) -> Any:
+        """Return the terms of a plain call, the debt among them."""
+        owed, self.residual = self.residual, None
+        return x if owed is None else np.add(x, owed, out=to)
+
+    def _blocks_of(self, comm: Communicator, size: int) -> Blocks:
+        if self._blocks is None or self._blocks[0] is not comm or self._blocks[1] != size:
+            self._blocks = comm, size, Blocks(size, comm.rank, comm.rank_count)
+        return self._blocks[2]
+
+    def _run(self, comm: Communicator, x: Any, rest: Any, average: bool, timeout_s: float | None) -> None:
+        """Make the messages of the result."""
+        blocks = self._blocks_of(comm, x.size)
+        blocks.quantize(x, rest)
+        try:
+            comm.all_to_all(blocks.sent, out=blocks.received, sparse=False, timeout_s=timeout_s)
+            blocks.sum_up(x, rest, average)
+            comm.all_gather(blocks.result, out=blocks.received, sparse=False, timeout_s=timeout_s)
+        except Exception:
+            blocks.take_back(x, rest)
+            raise

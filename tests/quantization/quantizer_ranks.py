@@ -1,0 +1,128 @@
+"""What the ranks of the tests of quantized all-reduces do."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+import hemiola as hm
+
+
+def bits(x: Any) -> str:
+    return hashlib.sha256(x.tobytes()).hexdigest()
+
+
+def gradient(rank: int, step: int, size: int) -> Any:
+    """Return unlike values, whose magnitudes differ from block to block."""
+    draw = np.random.default_rng([rank, step])
+    return (draw.standard_normal(size) * np.exp2(np.arange(size) // 256 % 9 - 4)).astype(np.float32)
+
+
+def sums(sizes: list[int], steps: int) -> list[tuple[int, str, list[str], float, float]]:
+    """Return for each size and op every result's bits, its worst error by its block, and the worst drift of the sum of
+    all results, where what is owed counts as sent."""
+    comm = hm.init(timeout_s=60)
+    found = []
+    for size in sizes:
+        for op in ("sum", "average"):
+            quantizer = hm.Quantizer()
+            share = comm.rank_count if op == "average" else 1
+            total, exact, worst, seen = np.zeros(size), np.zeros(size), 0.0, []
+            for step in range(steps):
+                every = [gradient(rank, step, size) for rank in range(comm.rank_count)]
+                out = quantizer.all_reduce(comm, every[comm.rank], op, out=np.empty(size, np.float32))
+                want = np.sum(every, axis=0, dtype=np.float64) / share
+                seen.append(bits(out))
+                if step == 0:
+                    worst = relative(out - want, np.max(np.abs(every), axis=0))
+                total += out
+                exact += want
+            owed = np.zeros(size) if quantizer.residual is None else quantizer.residual.astype(np.float64)
+            owed = comm.all_reduce(owed) / share
+            found.append(
+                (size, op, seen, worst, relative(total + owed - exact, np.maximum(np.abs(exact), 1e-3)))
+            )
+    return found
+
+
+def relative(error: Any, beside: Any) -> float:
+    """Return the worst error beside the largest value of its block."""
+    worst = 0.0
+    for begin in range(0, error.size, 256):
+        block = slice(begin, begin + 256)
+        worst = max(worst, float(np.max(np.abs(error[block])) / np.max(np.abs(beside[block]))))
+    return worst
+
+
+def odd() -> dict[str, Any]:
+    """Return results of zeros, infinities, the largest floats and small ones, and of a call in place."""
+    comm = hm.init(timeout_s=60)
+    size = 1 << 16
+    quantizer = hm.Quantizer()
+    x = np.ones(size, np.float32)
+    x[1] = np.inf if comm.rank == 0 else 1
+    bad = quantizer.all_reduce(comm, x.copy(), "average")
+    clean = quantizer.all_reduce(comm, np.ones(size, np.float32), "average")
+    zeros = hm.Quantizer().all_reduce(comm, np.zeros((2, size // 2), np.float32))
+    largest = np.full(size, np.finfo(np.float32).max, np.float32)
+    average = hm.Quantizer().all_reduce(comm, largest, "average")
+    small = hm.Quantizer()
+    waits = small.all_reduce(comm, np.full(size, 1e-37, np.float32), out=np.empty(size, np.float32))
+    return {
+        "nan in": [int(np.isnan(bad[:256]).sum()), int(np.isnan(bad[256:]).sum())],
+        "clean": [float(clean.min()), float(clean.max())],
+        "zeros": [zeros.shape, bool(zeros.any())],
+        "in place": average is largest,
+        "average": float(average.min() / np.finfo(np.float32).max),
+        "waits": [float(waits.max()), float(small.residual.max()) if small.residual is not None else None],
+    }
+
+
+def trained(steps: int) -> float:
+    """Return the distance to the least-squares optimum after so many steps."""
+    comm = hm.init(timeout_s=60)
+    size = 4096
+    target = np.random.default_rng(0).standard_normal(size).astype(np.float32)
+    mine = target + 0.5 * np.random.default_rng(10 + comm.rank).standard_normal(size).astype(np.float32)
+    best = comm.all_reduce(mine.copy(), op="average")
+    x, quantizer = np.zeros(size, np.float32), hm.Quantizer()
+    for _ in range(steps):
+        x -= 0.05 * quantizer.all_reduce(comm, x - mine, "average")
+    assert quantizer.residual is not None
+    return float(np.linalg.norm(x - best) / np.linalg.norm(best))
+
+
+def refused() -> list[str]:
+    """What every rank hears of arguments that one or all of them get wrong."""
+    comm = hm.init(timeout_s=60)
+    x = np.ones(1000, np.float32)
+    used = hm.Quantizer()
+    used.residual = np.zeros(3, np.float32)
+    calls: list[Any] = [
+        lambda: hm.Quantizer().all_reduce(comm, np.ones(4, np.int32)),
+        lambda: hm.Quantizer().all_reduce(comm, x, "max"),
+        lambda: used.all_reduce(comm, x),
+        lambda: hm.Quantizer().all_reduce(comm, np.ones((4, 4), np.float32)[:, ::2]),
+        lambda: hm.Quantizer().all_reduce(comm, np.ones(4, np.int32 if comm.rank == 1 else np.float32)),
+    ]
+    said = []
+    for call in calls:
+        try:
+            call()
+        except hm.HemiolaError as error:
+            said.append(f"{type(error).__name__}: {error}")
+    return said
+
+
+def dense() -> tuple[bool, bool, bool]:
+    """Between processes of one machine nothing is rounded, and a residual that was set is paid."""
+    comm = hm.init(timeout_s=60)
+    quantizer = hm.Quantizer()
+    x = gradient(comm.rank, 0, 5000)
+    want = comm.all_reduce(x.copy(), "average")
+    first = np.array_equal(quantizer.all_reduce(comm, x.copy(), "average"), want)
+    quantizer.residual = x.copy()
+    second = np.array_equal(quantizer.all_reduce(comm, np.zeros(5000, np.float32), "average"), want)
+    return first, second, quantizer.residual is None

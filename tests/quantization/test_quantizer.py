@@ -1,0 +1,74 @@
+"""Quantized all-reduces over an emulated network of 100 Mbit/s, where eight bits pay, and between processes."""
+
+from __future__ import annotations
+
+import pytest
+import quantizer_ranks as work
+
+import hemiola as hm
+
+SLOW = {n: hm.topologies.switch(n, latency_s=20e-6, bandwidth=12.5e6) for n in (2, 3, 4)}
+SIZES = [1, 255, 257, 20_000, 70_001]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_results_are_equal_on_all_ranks_and_within_their_roundings_and_nothing_is_lost(ranks: int) -> None:
+    every = hm.launch(work.sums, ranks, SIZES, 4, emulate=SLOW[ranks], timeout_s=200)
+    for size, op, seen, worst, drift in every[0]:
+        case = f"{size} elements, {op}"
+        for other in every[1:]:
+            assert seen in [row[2] for row in other], case
+        # Given blocks whose largest magnitude is m on any rank. Derivation: each of the other ranks sends half a step
+        # of m / 127 off, and the owner half a step of a sum of at most n·m. Expect (n - 1 + n) / 254 at most.
+        assert worst <= (2 * ranks - 1) / 254 * 1.001, case
+        # float32 adds some 24 bits' worth for each step and rank
+        assert drift < 1e-5, case
+    assert [row for row in every[0] if row[3] > 1e-4], "expected large arrays to be rounded"
+
+
+@pytest.fixture(scope="module")
+def odd() -> list[dict[str, object]]:
+    return hm.launch(work.odd, 3, emulate=SLOW[3], timeout_s=100)
+
+
+def test_an_infinity_makes_its_block_nan_and_the_next_call_is_clean(odd: list[dict[str, object]]) -> None:
+    for found in odd:
+        assert found["nan in"] == [256, 0]
+        assert found["clean"] == pytest.approx([1, 1], abs=3 / 254)
+
+
+def test_zeros_stay_zeros_and_keep_their_shape(odd: list[dict[str, object]]) -> None:
+    assert all(found["zeros"] == [(2, 1 << 15), False] for found in odd)
+
+
+def test_the_average_of_the_largest_floats_is_finite_and_in_place(odd: list[dict[str, object]]) -> None:
+    for found in odd:
+        assert found["in place"]
+        assert found["average"] == pytest.approx(1, abs=3 / 254)
+
+
+def test_blocks_below_the_least_scale_wait_in_the_residual(odd: list[dict[str, object]]) -> None:
+    # 1e-37 / 127 is below the least normal float32, 1.2e-38: not sent by the others, and neither is the owner's own.
+    assert all(found["waits"] == pytest.approx([0, 1e-37]) for found in odd)
+
+
+def test_least_squares_comes_within_a_ten_thousandth_of_the_optimum() -> None:
+    assert max(hm.launch(work.trained, 4, 400, emulate=SLOW[4], timeout_s=200)) <= 1e-4
+
+
+def test_wrong_arguments_are_refused_by_name_on_every_rank() -> None:
+    for rank, (integers, op, shape, gaps, one) in enumerate(hm.launch(work.refused, 2, timeout_s=100)):
+        assert integers.startswith("ArgumentError")
+        assert "float32" in integers
+        assert "int32" in integers
+        assert op.startswith("ArgumentError")
+        assert "'max'" in op
+        assert shape.startswith("ArgumentError")
+        assert "the residual, (3,)" in shape
+        assert gaps.startswith("ArgumentError")
+        assert "in C order" in gaps
+        assert one.startswith("ArgumentError" if rank == 1 else "MismatchError")
+
+
+def test_between_processes_of_one_machine_nothing_is_rounded() -> None:
+    assert hm.launch(work.dense, 2, timeout_s=100) == [(True, True, True)] * 2
