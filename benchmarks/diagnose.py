@@ -57,12 +57,13 @@ class Outcome:
 
 def networks() -> dict[str, hm.Topology]:
     """Return a switch of 8 hosts, a cube of 8, and 4 hosts of 2 ranks behind a switch."""
-    speed = {"latency_s": 50e-6, "bandwidth": 20e6}
-    switch = hm.topologies.switch(RANKS, **speed)
+    latency_s, bandwidth = 50e-6, 20e6
+    switch = hm.topologies.switch(RANKS, latency_s=latency_s, bandwidth=bandwidth)
     pairs = hm.Topology(
         RANKS, switch.links, switch_count=1, nodes=[rank // 2 for rank in range(RANKS)], name="4 hosts of 2"
     )
-    return {"switch": switch, "cube": hm.topologies.mesh([2, 2, 2], **speed), "pairs": pairs}
+    cube = hm.topologies.mesh([2, 2, 2], latency_s=latency_s, bandwidth=bandwidth)
+    return {"switch": switch, "cube": cube, "pairs": pairs}
 
 
 def case_of(cause: str, seed: int) -> Case:

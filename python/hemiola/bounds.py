@@ -27,12 +27,18 @@ class LowerBound:
     ----------
     seconds : float, the largest of the bounds.
     witness : str, its proof in words.
-    bounds : tuple of Bound, all of them, largest first, each with name, seconds and witness.
+    bounds : tuple of Bound, all of them, largest first, each with name, seconds, witness and assumes.
+    assumes : str, what the proof takes for granted beside the topology's figures.
     """
 
     seconds: float
     witness: str
     bounds: tuple[Bound, ...]
+
+    @property
+    def assumes(self) -> str:
+        """What the largest bound takes for granted beside the topology's figures, in words."""
+        return self.bounds[0].assumes
 
     def after_launch(self, launch_s: float) -> LowerBound:
         """Return the same where every rank launches the operation before it sends, for so many seconds."""
@@ -102,6 +108,10 @@ def lower_bound(
       the bytes that may enter the late ranks before they come;
     - exchange: an all-to-all by lengths of links, the dual of its linear program;
     - trees: the same for an all-reduce, by trees.
+
+    Where the topology has switches that reduce or multicast, traffic counts what enters and leaves ranks; islands,
+    trees, one_port and a part of late do not apply, nor does hosts if such a switch joins hosts. `Bound.assumes` says
+    so. Schedules that ranks run have the bound of `topology.replaced(reduces=[], multicasts=[])`.
 
     The last two are searched for, longer on smaller networks. All hold for both network models of
     `simulate`, up to its rounding of each message to a picosecond.

@@ -39,13 +39,16 @@ class Topology:
         that have none. No two are the same.
     launch_s : float, seconds from an operation's call on a rank until the rank can send: a GPU starts its kernel. Every
         simulated time and every lower bound has it.
+    reduces, multicasts : the switches, by their vertices, that add what several ranks send, and that forward one message to
+        several ranks, as NVSwitch and SHARP do.
     name : str, of the whole network.
 
     Raises
     ------
     ArgumentError
         A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below
-        0 or above 1000 s. A launch_s below 0 or above 1000 s. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
+        0 or above 1000 s. A launch_s below 0 or above 1000 s. A vertex of
+        `reduces` or `multicasts` that is no switch. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
         or none, or with a name that is longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
         Names of vertices that are none or the same.
     """
@@ -60,6 +63,8 @@ class Topology:
         nics: Sequence[tuple[str, int, Sequence[int]]] = [],
         names: Sequence[str] = [],
         launch_s: float = 0.0,
+        reduces: Sequence[int] = [],
+        multicasts: Sequence[int] = [],
         name: str = "",
     ) -> None: ...
     @property
@@ -101,6 +106,16 @@ class Topology:
     @property
     def launch_s(self) -> float:
         """Seconds from an operation's call on a rank until the rank can send."""
+
+    @property
+    def reduces(self) -> list[int]:
+        """The switches that add what several ranks send, by their vertices."""
+
+    @property
+    def multicasts(self) -> list[int]:
+        """
+        The switches that forward one message to several ranks, by their vertices.
+        """
 
     def host_bandwidths(self, slow: Mapping[int, float] = {}) -> list[float]:
         """
@@ -169,7 +184,13 @@ class Topology:
         """
 
     def replaced(
-        self, *, links: Any = None, launch_s: float | None = None, name: str | None = None
+        self,
+        *,
+        links: Any = None,
+        launch_s: float | None = None,
+        reduces: Sequence[int] | None = None,
+        multicasts: Sequence[int] | None = None,
+        name: str | None = None,
     ) -> Topology:
         """
         Return a copy with another of these parts; None keeps this one's.
@@ -179,6 +200,7 @@ class Topology:
         links : rows or an array, as the constructor takes; where NICs have names, as many links as now, since NICs keep their
             places.
         launch_s : float, seconds from an operation's call on a rank until the rank can send.
+        reduces, multicasts : the switches that do so, by their vertices.
         name : str, of the whole network.
 
         Returns
@@ -1352,14 +1374,20 @@ class Bound:
     def witness(self) -> str:
         """The proof of the bound, in words."""
 
+    @property
+    def assumes(self) -> str:
+        """
+        What the proof takes for granted beside the topology's figures, in words.
+        """
+
     def after_launch(self, launch_s: float) -> Bound:
         """
         The same where every rank launches the operation before it sends, for so long.
         """
 
     def __repr__(self) -> str: ...
-    def __getstate__(self) -> tuple[str, int, str]: ...
-    def __setstate__(self, arg: tuple[str, int, str], /) -> None: ...
+    def __getstate__(self) -> tuple[str, int, str, str]: ...
+    def __setstate__(self, arg: tuple[str, int, str, str], /) -> None: ...
     def __eq__(self, arg: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

@@ -52,7 +52,13 @@ def fully_connected(
     """
 
 def switch(
-    rank_count: int, *, latency_s: float, bandwidth: float, message_s: float = 0.0
+    rank_count: int,
+    *,
+    latency_s: float,
+    bandwidth: float,
+    message_s: float = 0.0,
+    reduces: bool = False,
+    multicasts: bool = False,
 ) -> hemiola._core.Topology:
     """
     Give every rank one port of the given bandwidth on one switch.
@@ -65,6 +71,8 @@ def switch(
     latency_s : float >= 0, seconds.
     bandwidth : float > 0, bytes per second in each direction.
     message_s : float >= 0, seconds that a message occupies a link beside its bytes.
+    reduces, multicasts : bool, whether the switch adds what several ranks send, and forwards one message to
+        several ranks, as SHARP does.
 
     Returns
     -------
@@ -484,6 +492,8 @@ def dgx_h100(
 ) -> hemiola._core.Topology:
     """
     Build DGX H100 boxes: eight GPUs on an NVSwitch, 18 NVLinks and a 400 Gbit/s NIC for each.
+
+    The NVSwitch, of the third generation, reduces and multicasts (NVLink SHARP).
 
     Parameters
     ----------

@@ -109,6 +109,7 @@ def _data(made: Plan) -> dict[str, Any]:
         "is_simulated": made.is_simulated,
         "bound_s": made.bound_s,
         "bound_witness": made.bound.witness,
+        "bound_assumes": made.bound.assumes,
         "alternatives": [_alternative(other) for other in made.alternatives],
         "explanation": made.explain(),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -192,6 +193,7 @@ def _report(read: TopologyFile, summary: Summary) -> list[RenderableType]:
             else []
         ),
         *(["* assumed: the file does not say it; all else was read"] if _assumes(summary) else []),
+        *_abilities(topology),
         f"a rank sends    {_range(summary.out_bandwidth)}",
         f"a rank receives {_range(summary.in_bandwidth)}",
         *([f"NICs of {nics_in_words(topology)}"] if topology.nics else []),
@@ -222,6 +224,14 @@ def _vertices(topology: Topology) -> str:
 def _lacking(topology: Topology, odd: OddRank) -> str:
     what = f"the link of {format_bandwidth(odd.bandwidth)} to {odd.name or 'a ' + odd.ends.split(' - ')[1]}"
     return f"{topology.called(odd.rank)} lacks {what} that {odd.others} other ranks have"
+
+
+def _abilities(topology: Topology) -> Iterator[str]:
+    """Name the switches that do more than forward."""
+    for does, switches in (("reduces", topology.reduces), ("multicasts", topology.multicasts)):
+        if switches:
+            named = ", ".join(topology.called(switch) for switch in switches[:_VERTICES_SHOWN])
+            yield f"{does:<15} {named}{', …' if len(switches) > _VERTICES_SHOWN else ''}"
 
 
 def _range(bandwidths: tuple[float, float]) -> str:
@@ -261,6 +271,8 @@ def _summary_data(read: TopologyFile, summary: Summary) -> dict[str, Any]:
         "in_bandwidth": dict(zip(("min", "max"), summary.in_bandwidth, strict=True)),
         "is_connected": summary.cut is None,
         "hops": summary.hops,
+        "reduces": topology.reduces,
+        "multicasts": topology.multicasts,
         "nics": [{"name": name, "host": host} for name, host, _ in topology.nics],
         "vertices": topology.names,
         "lacking": [vars(odd) for odd in summary.odd],
@@ -274,5 +286,7 @@ def _topology_data(topology: Topology) -> dict[str, Any]:
         "nodes": topology.nodes.tolist(),
         "vertices": topology.names,
         "links": [dict(zip(names, row, strict=True)) for row in topology.links.tolist()],
+        "reduces": topology.reduces,
+        "multicasts": topology.multicasts,
         "nics": [{"name": name, "host": host, "links": links} for name, host, links in topology.nics],
     }

@@ -171,7 +171,7 @@ class Plan:
 
     @property
     def bound_s(self) -> float:
-        """The time in seconds that no schedule can beat under these conditions."""
+        """The time in seconds that no schedule that ranks run can beat under these conditions."""
         return float(self.bound.seconds)
 
     def explain(self) -> str:
@@ -303,7 +303,8 @@ class Plan:
         else:
             distance = f"{ratio:.3g} times "
         bound = f"the lower bound of {format_seconds(self.bound_s)}"
-        return f"That is {distance}{bound}: {self.bound.witness.rstrip('.')}."
+        told = f"That is {distance}{bound}: {self.bound.witness.rstrip('.')}."
+        return f"{told} The bound assumes: {self.bound.assumes}."
 
 
 def _counted(count: int, noun: str) -> str:

@@ -127,9 +127,11 @@ def plan(
         effort=effort,
         watches_ports=watches_ports,
     )
-    # Every schedule pays for the launch, so that the race leaves it out.
+    # Every schedule pays for the launch, so that the race leaves it out; and ranks have switches only forward.
     launch_s = topology.launch_s
-    launched = topology.replaced(launch_s=0.0) if launch_s else topology
+    launched = topology
+    if launch_s or topology.reduces or topology.multicasts:
+        launched = topology.replaced(launch_s=0.0, reduces=[], multicasts=[])
     facts = facts_of(launched, kind, size, dense, root, shared_message_s, most, sizes, entries)
     task, bound, name = facts.task, facts.bound, topology.name
     with ProgressBar("planning") as bar:

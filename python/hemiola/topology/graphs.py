@@ -21,6 +21,7 @@ def to_networkx(topology: Topology) -> nx.MultiDiGraph[int]:
     if topology.launch_s > 0:
         graph.graph["launch_s"] = topology.launch_s
     names = topology.names
+    abilities = {"reduces": set(topology.reduces), "multicasts": set(topology.multicasts)}
 
     def named(vertex: int) -> dict[str, str]:
         return {"name": names[vertex]} if names and names[vertex] else {}
@@ -28,7 +29,8 @@ def to_networkx(topology: Topology) -> nx.MultiDiGraph[int]:
     for rank, node in enumerate(topology.nodes.tolist()):
         graph.add_node(rank, switch=False, node=node, **named(rank))
     for switch in range(topology.rank_count, topology.rank_count + topology.switch_count):
-        graph.add_node(switch, switch=True, **named(switch))
+        able = {ability: True for ability, switches in abilities.items() if switch in switches}
+        graph.add_node(switch, switch=True, **able, **named(switch))
     for link, (src, dst, latency_s, bandwidth, message_s) in enumerate(topology.links.tolist()):
         data: dict[str, Any] = {"latency_s": latency_s, "bandwidth": bandwidth, "message_s": message_s}
         data["link"] = link
@@ -72,8 +74,22 @@ def from_networkx(graph: nx.Graph[Any]) -> Topology:
         nics=nics,
         names=_names([str(graph.nodes[v].get("name", "")) for v in number]),
         launch_s=_launch_s(graph),
+        reduces=_able(graph, number, "reduces"),
+        multicasts=_able(graph, number, "multicasts"),
         name=str(graph.name),
     )
+
+
+def _able(graph: nx.Graph[Any], number: Mapping[Hashable, int], ability: str) -> list[int]:
+    """Return the vertices that say of themselves that they reduce, or multicast."""
+    able = []
+    for vertex, data in graph.nodes(data=True):
+        given = data.get(ability, False)
+        if given not in (True, False):
+            raise ArgumentError(f"vertex {vertex!r}: expected True or False as '{ability}', found {given!r}")
+        if given:
+            able.append(number[vertex])
+    return able
 
 
 def _launch_s(graph: nx.Graph[Any]) -> float:

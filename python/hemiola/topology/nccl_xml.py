@@ -25,6 +25,8 @@ from hemiola.topology.place import quote
 from hemiola.topology.wiring import TopologyFile, Wiring, nic_name, on_host
 from hemiola.topology.xml_tree import Element
 
+#: Beside GPUs of that compute capability NVSwitches reduce and multicast: the third generation, of the H100.
+_COMPUTING_SM = 90
 _NVSWITCH_CLASS, _CPU_CLASS, _GPU_CLASSES = "0x0680", "0x0600", ("0x03", "0x12")
 
 
@@ -171,7 +173,8 @@ class _Reader:
                 )
         if to_switch:
             if self._nvswitch is None:
-                self._nvswitch = self._wiring.add_switch("NVSwitch")
+                computes = all(each.number("sm", 0.0) >= _COMPUTING_SM for _, each in self._gpus)
+                self._nvswitch = self._wiring.add_nvswitch("NVSwitch", computes=computes)
             self._wiring.gpu_link(vertex, self._nvswitch, wiring.NVLINK_LATENCY_S / 2, to_switch)
         for gpu, link in _links_of(pci, "c2c"):
             if bandwidth := gpu_link_bandwidth(gpu, link):

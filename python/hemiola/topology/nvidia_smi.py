@@ -26,6 +26,9 @@ NVLINK_BANDWIDTH = Assumed(20e9)
 _ALL_NVLINKS = (6, 8, 12)
 #: But the board of four H100, and the bridge of four H200, join each two by six of 18.
 _HOPPER_PAIR, _HOPPER_BOARD = 6, 4
+#: An H100 has 18 NVLinks, an A100 12. With 18 the NVSwitch is of the third generation or a later one, which reduces and
+#: multicasts.
+_COMPUTING_NVLINKS = 18
 #: Two functions of a card: ens1f0, rocep4s0f1, enp65s0f0np0.
 _FUNCTION = re.compile(r"(.*\D\d+)f\d+(np\d+)?")
 
@@ -119,7 +122,8 @@ class _Box:
         speed = self._speeds.gpu_link or NVLINK_BANDWIDTH
         counts = {pair: self._nvlinks(*pair) for pair in combinations(gpus, 2)}
         if self._are_on_switch(gpus, list(counts.values())):
-            nvswitch = self._built.add_switch(self._name("NVSwitch"))
+            computes = min(counts.values()) >= _COMPUTING_NVLINKS
+            nvswitch = self._built.add_nvswitch(self._name("NVSwitch"), computes=computes)
             for gpu in gpus:
                 most = max(count for pair, count in counts.items() if gpu in pair)
                 self._built.gpu_link(self._vertex[gpu], nvswitch, wiring.NVLINK_LATENCY_S / 2, most * speed)

@@ -118,6 +118,7 @@ class Wiring:
         self._rank_count = len(self._names)
         self._links: list[tuple[int, int, float, float, float]] = []
         self._nics: list[tuple[str, int, list[int]]] = []
+        self._able: list[int] = []
 
     def is_rank(self, vertex: int) -> bool:
         """Whether a vertex is a rank's."""
@@ -127,6 +128,13 @@ class Wiring:
         """Return the vertex of a new switch; where several have one name, they get numbers."""
         self._names.append(name)
         return len(self._names) - 1
+
+    def add_nvswitch(self, name: str, *, computes: bool) -> int:
+        """Return the vertex of a new NVSwitch. From the third generation on, beside GPUs of compute capability 9.0 or
+        more, it `computes`: it reduces and multicasts."""
+        vertex = self.add_switch(name)
+        self._able += [vertex] * computes
+        return vertex
 
     def one_way(self, src: int, dst: int, latency_s: float, bandwidth: float, message_s: float = 0.0) -> None:
         """Add a link."""
@@ -174,6 +182,8 @@ class Wiring:
             nics=[(nic, number[host], links) for nic, host, links in self._nics if host in number],
             names=_told_apart(self._names),
             launch_s=message_costs.launch_s(is_amd=is_amd),
+            reduces=self._able,
+            multicasts=self._able,
             name=name,
         )
         marks = np.array(assumed, bool).reshape(-1, 3)

@@ -127,7 +127,11 @@ def check_keys(
 BUILDERS: dict[str, Builder[Topology]] = {
     "ring": _flat(topologies.ring, bidirectional=Argument("bidirectional", read.boolean)),
     "fully_connected": _flat(topologies.fully_connected),
-    "switch": _flat(topologies.switch),
+    "switch": _flat(
+        topologies.switch,
+        reduces=Argument("reduces", read.boolean),
+        multicasts=Argument("multicasts", read.boolean),
+    ),
     "mesh": _grid(topologies.mesh),
     "torus": _grid(topologies.torus),
     "hypercube": _grid(topologies.hypercube),

@@ -24,6 +24,8 @@ _LISTED = (
     "bandwidth",
     "message",
     "launch",
+    "reduces",
+    "multicasts",
     "names",
     "link_count",
     "links",
@@ -103,6 +105,8 @@ def _listed(root: Node, entries: Mapping[str, Node]) -> Topology:
         nics=_nics(read_links, nodes or range(rank_count)),
         names=read.list_of(read.text)(entries["names"]) if "names" in entries else [],
         launch_s=read.seconds(entries["launch"]) if "launch" in entries else 0.0,
+        reduces=read.list_of(read.count)(entries["reduces"]) if "reduces" in entries else [],
+        multicasts=read.list_of(read.count)(entries["multicasts"]) if "multicasts" in entries else [],
         name=_name(entries["name"]) if "name" in entries else "",
     )
 

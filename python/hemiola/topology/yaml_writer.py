@@ -76,6 +76,9 @@ def _head(topology: Topology) -> Iterator[str]:
         yield f"names: [{', '.join(name if _PLAIN.fullmatch(name) else _quoted(name) for name in topology.names)}]"
     if topology.launch_s > 0:
         yield f"launch: {_seconds(topology.launch_s)}"
+    for ability, switches in (("reduces", topology.reduces), ("multicasts", topology.multicasts)):
+        if switches:
+            yield f"{ability}: [{', '.join(map(str, switches))}]"
     yield f"link_count: {topology.link_count}"
 
 

@@ -83,6 +83,8 @@ def _topology(text: str) -> Topology:
         nics=rows.nics,
         names=read.list_of(read.text)(entries["names"]) if "names" in entries else [],
         launch_s=read.seconds(entries["launch"]) if "launch" in entries else 0.0,
+        reduces=read.list_of(read.count)(entries["reduces"]) if "reduces" in entries else [],
+        multicasts=read.list_of(read.count)(entries["multicasts"]) if "multicasts" in entries else [],
         name=read.text(entries["name"]) if "name" in entries else "",
     )
 

@@ -21,6 +21,8 @@ void bind_bounds(nb::module_& m) {
               "The limiting cause: ports, traffic, hosts, relays, cut, distance, arrival or one_port.")
       .def_prop_ro("seconds", [](const Bound& b) { return to_seconds(b.time); })
       .def_ro("witness", &Bound::witness, "The proof of the bound, in words.")
+      .def_ro("assumes", &Bound::assumes,
+              "What the proof takes for granted beside the topology's figures, in words.")
       .def(
           "after_launch",
           [](const Bound& b, double launch_s) { return after_launch(b, from_seconds(launch_s)); },
@@ -29,9 +31,9 @@ void bind_bounds(nb::module_& m) {
         return "<Bound " + b.name + ": " + format_seconds(to_seconds(b.time)) + ", " + b.witness + ">";
       });
   bind_as_value(
-      bound, [](const Bound& b) { return std::tuple(b.name, b.time, b.witness); },
-      [](std::string name, Picoseconds time, std::string witness) {
-        return Bound{std::move(name), time, std::move(witness)};
+      bound, [](const Bound& b) { return std::tuple(b.name, b.time, b.witness, b.assumes); },
+      [](std::string name, Picoseconds time, std::string witness, std::string assumes) {
+        return Bound{std::move(name), time, std::move(witness), std::move(assumes)};
       });
   m.def(
       "lower_bounds",

@@ -218,25 +218,28 @@ message_s : float, seconds that a message occupies a link beside its bytes.
 )")
           .c_str());
   const auto bind_rack = [&t](const char* name, const char* title, double nvlink_bandwidth,
-                              double nic_bandwidth, const char* doc) {
+                              double nic_bandwidth, SwitchAbility nvswitch, const char* doc) {
     t.def(
         name,
-        [title](int box_count, double latency_s, double bandwidth, double nic_latency_s, double nic_bandwidth,
-                bool rails, double message_s, double nic_message_s) {
+        [title, nvswitch](int box_count, double latency_s, double bandwidth, double nic_latency_s,
+                          double nic_bandwidth, bool rails, double message_s, double nic_message_s) {
           return dgx_rack(title, {box_count,
                                   {from_seconds(latency_s), bandwidth, from_seconds(message_s)},
                                   {from_seconds(nic_latency_s), nic_bandwidth, from_seconds(nic_message_s)},
-                                  rails});
+                                  rails,
+                                  nvswitch});
         },
         "box_count"_a = 1, nb::kw_only(), nb::call_guard<LongCall>(), "latency_s"_a = 0.7e-6,
         "bandwidth"_a = nvlink_bandwidth, "nic_latency_s"_a = 5e-6, "nic_bandwidth"_a = nic_bandwidth,
         "rails"_a = true, "message_s"_a = 0.0, "nic_message_s"_a = 0.0,
         builder_doc(doc, kRackParameters).c_str());
   };
-  bind_rack("dgx_a100", "DGX A100", 300e9, 25e9,
+  bind_rack("dgx_a100", "DGX A100", 300e9, 25e9, {},
             R"(Build DGX A100 boxes: eight GPUs on an NVSwitch, 12 NVLinks and a 200 Gbit/s NIC for each.)");
-  bind_rack("dgx_h100", "DGX H100", 450e9, 50e9,
-            R"(Build DGX H100 boxes: eight GPUs on an NVSwitch, 18 NVLinks and a 400 Gbit/s NIC for each.)");
+  bind_rack("dgx_h100", "DGX H100", 450e9, 50e9, {.reduces = true, .multicasts = true},
+            R"(Build DGX H100 boxes: eight GPUs on an NVSwitch, 18 NVLinks and a 400 Gbit/s NIC for each.
+
+The NVSwitch, of the third generation, reduces and multicasts (NVLink SHARP).)");
 }
 
 }  // namespace

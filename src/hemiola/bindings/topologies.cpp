@@ -80,15 +80,20 @@ bidirectional : bool; without, ranks have links to the next one only.
           .c_str());
   t.def(
       "switch",
-      [](int n, double latency_s, double bandwidth, double message_s) {
-        return switch_(n, {from_seconds(latency_s), bandwidth, from_seconds(message_s)});
+      [](int n, double latency_s, double bandwidth, double message_s, bool reduces, bool multicasts) {
+        return switch_(n, {from_seconds(latency_s), bandwidth, from_seconds(message_s)},
+                       {reduces, multicasts});
       },
       "rank_count"_a, nb::kw_only(), nb::call_guard<LongCall>(), "latency_s"_a, "bandwidth"_a,
-      "message_s"_a = 0.0,
-      builder_doc(R"(Give every rank one port of the given bandwidth on one switch.
+      "message_s"_a = 0.0, "reduces"_a = false, "multicasts"_a = false,
+      builder_doc(
+          R"(Give every rank one port of the given bandwidth on one switch.
 
 The latency is that from rank to rank; each of the two hops has half of it.)",
-                  kFlatParameters)
+          (std::string(kFlatParameters) +
+           "reduces, multicasts : bool, whether the switch adds what several ranks send, and forwards one "
+           "message to\n    several ranks, as SHARP does.\n")
+              .c_str())
           .c_str());
 }
 

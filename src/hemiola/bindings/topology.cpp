@@ -4,7 +4,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -13,13 +12,13 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/arrays.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/conditions.hpp"
 #include "hemiola/bindings/long_call.hpp"
+#include "hemiola/bindings/switch_abilities.hpp"
 #include "hemiola/bindings/topology.hpp"
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/topology/hops.hpp"
@@ -101,8 +100,8 @@ bool read_row(nb::handle row, LinkRow* link) {
   return true;
 }
 
-/// Rows (src, dst, latency_s, bandwidth, message_s), without the last where a message costs nothing, or an array such as
-/// Topology.links, or as it was before messages had a cost.
+}  // namespace
+
 std::vector<Link> links_from(const nb::object& rows) {
   if (nb::hasattr(rows, "tolist")) {  // a NumPy array: of our own type without a detour, any other as rows
     if (rows.attr("dtype").equal(link_dtype()) && nb::cast<int>(rows.attr("ndim")) == 1)
@@ -129,6 +128,8 @@ std::vector<Link> links_from(const nb::object& rows) {
   }
   return links;
 }
+
+namespace {
 
 nb::object nodes_array(const Topology& t) {
   std::vector<std::int32_t> nodes;
@@ -193,11 +194,12 @@ std::vector<Nic> nics_from(const std::vector<NicRow>& rows) {
   return nics;
 }
 
-/// The pickled state. States written before operations had a launch end with the names, those before vertices had names
+/// The pickled state. States written before switches had abilities end with the launch, those before operations had a launch with the names, those before vertices had names
 /// with the NICs, and those before NICs with the nodes; their links know no cost of a message.
 nb::tuple state_of(const Topology& t) {
   return nb::make_tuple(t.name(), t.rank_count(), t.switch_count(), links_array(t), t.node_of_rank(),
-                        nic_rows(t), t.vertex_names(), t.hardware().launch);
+                        nic_rows(t), t.vertex_names(), t.hardware().launch, able_switches(t, kReduces),
+                        able_switches(t, kMulticasts));
 }
 
 void restore_topology(Topology& self, const nb::tuple& state) {
@@ -205,9 +207,17 @@ void restore_topology(Topology& self, const nb::tuple& state) {
   auto names = state.size() > 6 ? nb::cast<std::vector<std::string>>(state[6]) : std::vector<std::string>{};
   Hardware hardware;
   if (state.size() > 7) hardware.launch = nb::cast<Picoseconds>(state[7]);
+  if (state.size() > 9) {
+    const int ranks = nb::cast<int>(state[1]), switches = nb::cast<int>(state[2]);
+    const auto set = [&](std::size_t at, bool SwitchAbility::* ability, const char* name) {
+      set_able(&hardware.switches, nb::cast<std::vector<int>>(state[at]), ranks, switches, ability, name);
+    };
+    set(8, kReduces, "reduces");
+    set(9, kMulticasts, "multicasts");
+  }
   new (&self) Topology(nb::cast<std::string>(state[0]), nb::cast<int>(state[1]), nb::cast<int>(state[2]),
                        links_from(state[3]), nb::cast<std::vector<int>>(state[4]), nics_from(nics),
-                       std::move(names), hardware);
+                       std::move(names), std::move(hardware));
 }
 
 void bind_names(nb::class_<Topology>& topology) {
@@ -258,43 +268,6 @@ ArgumentError
 )");
 }
 
-Topology replaced(const Topology& t, const nb::object& links, const std::optional<double>& launch_s,
-                  const std::optional<std::string>& name) {
-  std::vector<Link> rows = links.is_none() ? t.links() : links_from(links);
-  if (!t.nics().empty() && rows.size() != t.links().size())
-    throw ArgumentError("replaced: expected as many links as NICs refer to, " +
-                        std::to_string(t.links().size()) + ", found " + std::to_string(rows.size()));
-  Hardware hardware = t.hardware();
-  if (launch_s) hardware.launch = from_seconds(*launch_s);
-  return Topology(name.value_or(t.name()), t.rank_count(), t.switch_count(), std::move(rows),
-                  t.node_of_rank(), t.nics(), t.vertex_names(), hardware);
-}
-
-void bind_replaced(nb::class_<Topology>& topology) {
-  topology.def("replaced", &replaced, nb::kw_only(), "links"_a = nb::none(), "launch_s"_a = nb::none(),
-               "name"_a = nb::none(),
-               nb::sig("def replaced(self, *, links: typing.Any = None, launch_s: float | None = None, "
-                       "name: str | None = None) -> Topology"),
-               R"(Return a copy with another of these parts; None keeps this one's.
-
-Parameters
-----------
-links : rows or an array, as the constructor takes; where NICs have names, as many links as now, since NICs keep their
-    places.
-launch_s : float, seconds from an operation's call on a rank until the rank can send.
-name : str, of the whole network.
-
-Returns
--------
-Topology
-
-Raises
-------
-ArgumentError
-    Parts that the constructor refuses, or another number of links where NICs have names.
-)");
-}
-
 }  // namespace
 
 void bind_topology(nb::module_& m) {
@@ -317,13 +290,16 @@ names : the name of each vertex, such as GPU0, NVSwitch or 1/CPU0 (HOST/NAME); n
     that have none. No two are the same.
 launch_s : float, seconds from an operation's call on a rank until the rank can send: a GPU starts its kernel. Every
     simulated time and every lower bound has it.
+reduces, multicasts : the switches, by their vertices, that add what several ranks send, and that forward one message to
+    several ranks, as NVSwitch and SHARP do.
 name : str, of the whole network.
 
 Raises
 ------
 ArgumentError
     A link with an unknown end, equal ends, a bandwidth that is not finite and above 0, or a latency or message_s below
-    0 or above 1000 s. A launch_s below 0 or above 1000 s. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
+    0 or above 1000 s. A launch_s below 0 or above 1000 s. A vertex of
+    `reduces` or `multicasts` that is no switch. More than 4,194,304 vertices or 16,777,216 links. A NIC of an unknown host, with unknown links
     or none, or with a name that is longer than 64 characters or has spaces, quotes, brackets or one of / , = : #.
     Names of vertices that are none or the same.
 )");
@@ -332,15 +308,19 @@ ArgumentError
           "__init__",
           [](Topology* self, int rank_count, const nb::object& links, int switch_count,
              std::vector<int> nodes, const std::vector<NicRow>& nics, std::vector<std::string> names,
-             double launch_s, std::string name) {
+             double launch_s, const std::vector<int>& reduces, const std::vector<int>& multicasts,
+             std::string name) {
             std::vector<Link> rows = links_from(links);
+            Hardware hardware{from_seconds(launch_s), {}};
+            set_able(&hardware.switches, reduces, rank_count, switch_count, kReduces, "reduces");
+            set_able(&hardware.switches, multicasts, rank_count, switch_count, kMulticasts, "multicasts");
             const LongCall call;
             new (self) Topology(std::move(name), rank_count, switch_count, std::move(rows), std::move(nodes),
-                                nics_from(nics), std::move(names), Hardware{from_seconds(launch_s)});
+                                nics_from(nics), std::move(names), std::move(hardware));
           },
           "rank_count"_a, "links"_a, nb::kw_only(), "switch_count"_a = 0, "nodes"_a = std::vector<int>{},
           "nics"_a = std::vector<NicRow>{}, "names"_a = std::vector<std::string>{}, "launch_s"_a = 0.0,
-          "name"_a = "")
+          "reduces"_a = std::vector<int>{}, "multicasts"_a = std::vector<int>{}, "name"_a = "")
       .def_prop_ro("name", &Topology::name, "The network's name in reports.")
       .def_prop_ro("rank_count", &Topology::rank_count, "How many ranks there are.")
       .def_prop_ro("switch_count", &Topology::switch_count, "How many vertices are not ranks.")
@@ -356,6 +336,12 @@ ArgumentError
       .def_prop_ro(
           "launch_s", [](const Topology& t) { return to_seconds(t.hardware().launch); },
           "Seconds from an operation's call on a rank until the rank can send.")
+      .def_prop_ro(
+          "reduces", [](const Topology& t) { return able_switches(t, kReduces); },
+          "The switches that add what several ranks send, by their vertices.")
+      .def_prop_ro(
+          "multicasts", [](const Topology& t) { return able_switches(t, kMulticasts); },
+          "The switches that forward one message to several ranks, by their vertices.")
       .def(
           "host_bandwidths",
           [](const Topology& t, const RankFactors& slow) {
@@ -389,7 +375,6 @@ ArgumentError
   bind_hops(m);
   m.def("paths", &paths_of, "topology"_a, "pairs"_a,
         "The links that messages from src to dst use, by their places in Topology.links.");
-  bind_replaced(topology);
   bind_topology_copies(topology);
   bind_topology_formats(topology);
 }

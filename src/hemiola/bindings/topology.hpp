@@ -4,11 +4,15 @@
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <vector>
 
 #include "hemiola/topology/topology.hpp"
 
 namespace hemiola::bindings {
 
+/// Rows (src, dst, latency_s, bandwidth, message_s), without the last where a message costs nothing, or an array such as
+/// Topology.links, or as it was before messages had a cost.
+std::vector<Link> links_from(const nanobind::object& rows);
 /// Copies with something missing, slower, repeated or unwound.
 void bind_topology_copies(nanobind::class_<Topology>& topology);
 /// Files, text and graphs that hemiola.topology (Python) reads and writes.

@@ -1,14 +1,17 @@
 // Methods of hemiola.Topology that return a changed copy.
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/long_call.hpp"
+#include "hemiola/bindings/switch_abilities.hpp"
 #include "hemiola/bindings/topology.hpp"
 #include "hemiola/topology/degraded.hpp"
 #include "hemiola/topology/repeated.hpp"
@@ -75,9 +78,59 @@ Topology copy_repeated(const Topology& t, int count, const std::vector<int>& sha
   return repeated(t, count, switches);
 }
 
+using Vertices = std::optional<std::vector<int>>;
+
+Topology replaced(const Topology& t, const nb::object& links, const std::optional<double>& launch_s,
+                  const Vertices& reduces, const Vertices& multicasts,
+                  const std::optional<std::string>& name) {
+  std::vector<Link> rows = links.is_none() ? t.links() : links_from(links);
+  if (!t.nics().empty() && rows.size() != t.links().size())
+    throw ArgumentError("replaced: expected as many links as NICs refer to, " +
+                        std::to_string(t.links().size()) + ", found " + std::to_string(rows.size()));
+  Hardware hardware = t.hardware();
+  if (launch_s) hardware.launch = from_seconds(*launch_s);
+  const auto set = [&](const Vertices& able, bool SwitchAbility::* ability, const char* what) {
+    if (able) set_able(&hardware.switches, *able, t.rank_count(), t.switch_count(), ability, what);
+  };
+  set(reduces, kReduces, "reduces");
+  set(multicasts, kMulticasts, "multicasts");
+  return Topology(name.value_or(t.name()), t.rank_count(), t.switch_count(), std::move(rows),
+                  t.node_of_rank(), t.nics(), t.vertex_names(), std::move(hardware));
+}
+
+void bind_replaced(nb::class_<Topology>& topology) {
+  topology.def(
+      "replaced", &replaced, nb::kw_only(), "links"_a = nb::none(), "launch_s"_a = nb::none(),
+      "reduces"_a = nb::none(), "multicasts"_a = nb::none(), "name"_a = nb::none(),
+      nb::sig(
+          "def replaced(self, *, links: typing.Any = None, launch_s: float | None = None, "
+          "reduces: collections.abc.Sequence[int] | None = None, "
+          "multicasts: collections.abc.Sequence[int] | None = None, name: str | None = None) -> Topology"),
+      R"(Return a copy with another of these parts; None keeps this one's.
+
+Parameters
+----------
+links : rows or an array, as the constructor takes; where NICs have names, as many links as now, since NICs keep their
+    places.
+launch_s : float, seconds from an operation's call on a rank until the rank can send.
+reduces, multicasts : the switches that do so, by their vertices.
+name : str, of the whole network.
+
+Returns
+-------
+Topology
+
+Raises
+------
+ArgumentError
+    Parts that the constructor refuses, or another number of links where NICs have names.
+)");
+}
+
 }  // namespace
 
 void bind_topology_copies(nb::class_<Topology>& topology) {
+  bind_replaced(topology);
   topology
       .def("without_links", &copy_without_links, nb::call_guard<LongCall>(), "links"_a, nb::kw_only(),
            "both_ways"_a = true,

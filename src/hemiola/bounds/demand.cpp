@@ -120,15 +120,24 @@ std::int64_t Demand::received_by(Rank rank) const {
   return sent_by(reversed(kind_), rank);
 }
 
-std::int64_t Demand::sent_by_all() const {
+std::int64_t Demand::moved_between_ranks() const {
   if (kind_ == CollectiveKind::all_reduce) return 2 * (rank_count_ - 1) * bytes_;
   // Of copies it is the receivers that count (one sender may serve many), of partial sums the senders.
-  std::int64_t sent = 0, received = 0;
-  for (Rank rank : indices<Rank>(rank_count_)) {
-    sent += sent_by(rank);
-    received += received_by(rank);
-  }
-  return std::max(sent, received);
+  return std::max(sent_by_all(true), received_by_all(true));
+}
+
+std::int64_t Demand::sent_by_all(bool copies_in_switch) const {
+  if (!copies_in_switch) return moved_between_ranks();
+  std::int64_t sent = 0;
+  for (Rank rank : indices<Rank>(rank_count_)) sent += sent_by(rank);
+  return sent;
+}
+
+std::int64_t Demand::received_by_all(bool adds_in_switch) const {
+  if (!adds_in_switch) return moved_between_ranks();
+  std::int64_t received = 0;
+  for (Rank rank : indices<Rank>(rank_count_)) received += received_by(rank);
+  return received;
 }
 
 }  // namespace hemiola::bounds

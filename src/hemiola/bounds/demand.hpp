@@ -28,10 +28,13 @@ class Demand {
   std::int64_t from_to(Rank src, Rank dst) const;
   /// The least that all ranks together send. For an all-reduce 2(n-1) times the buffer [patarasuk2009]: of
   /// each byte, n-1 partial sums must be sent before the first rank holds the result, and every other rank
-  /// receives it later.
-  std::int64_t sent_by_all() const;
+  /// receives it later. Where a switch copies, a send may serve several ranks: the sum of `sent_by` then.
+  std::int64_t sent_by_all(bool copies_in_switch = false) const;
+  /// The least that all ranks together receive: as much, unless a switch adds, where it is the sum of `received_by`.
+  std::int64_t received_by_all(bool adds_in_switch = false) const;
 
  private:
+  std::int64_t moved_between_ranks() const;
   std::int64_t sent_by(CollectiveKind kind, Rank rank) const;
   /// The part of a buffer that `rank` owns; shares differ by at most a byte.
   std::int64_t share_of(Rank rank) const;

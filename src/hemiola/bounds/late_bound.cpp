@@ -141,7 +141,9 @@ Bound late_bound(const Problem& problem) {
   const bool is_for_one = problem.kind == CollectiveKind::reduce || problem.kind == CollectiveKind::gather;
   if (is_for_one) return {"late", 0, "only the root needs what a late rank has"};
   Bound best = cuts_around(problem, late);
-  if (problem.kind == CollectiveKind::all_reduce)
+  // Where switches add or copy, fewer buffers are sent.
+  const bool ranks_do_all = !problem.adds_in_switch() && !problem.copies_in_switch();
+  if (problem.kind == CollectiveKind::all_reduce && ranks_do_all)
     best = larger(std::move(best), late_together(problem, late));
   return best;
 }

@@ -1,6 +1,8 @@
 #include "hemiola/bounds/lower_bound.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/bounds/distance.hpp"
 #include "hemiola/bounds/problem.hpp"
+#include "hemiola/topology/host_links.hpp"
 #include "hemiola/topology/sides.hpp"
 #include "hemiola/topology/slowed_links.hpp"
 #include "hemiola/topology/vertex_names.hpp"
@@ -65,22 +68,77 @@ std::string theorem_of(const bounds::Problem& problem, const Bound& bound) {
   return problem.conditions.slow.size() == 1 ? " [OptCC, Theorem 1]" : " [OptCC, Theorem 2]";
 }
 
+/// Work that a proof must know switches not to do.
+enum class Needs : std::uint8_t {
+  nothing,             ///< it counts what ends must send or get, whatever happens on the way
+  told_of_switches,    ///< it counts what ranks send each other, and asks what switches do
+  forwarding,          ///< it holds only where all switches forward
+  forwarding_between,  ///< or where those that do more are each inside one host
+};
+
+struct Finder {
+  const char* name;
+  Bound (*find)(const bounds::Problem&);
+  double share;  ///< about its share of the time on a large network
+  Needs needs;
+};
+
+std::vector<Finder> finders_for(PortUse port_use) {
+  std::vector<Finder> finders = {{"ports", bounds::port_bound, 0.01, Needs::nothing},
+                                 {"traffic", bounds::traffic_bound, 0.01, Needs::told_of_switches},
+                                 {"hosts", bounds::host_traffic_bound, 0.01, Needs::forwarding_between},
+                                 {"islands", bounds::island_bound, 0.01, Needs::forwarding},
+                                 {"relays", bounds::relay_bound, 0.1, Needs::nothing},
+                                 {"cut", bounds::cut_bound, 0.7, Needs::nothing},
+                                 {"distance", bounds::distance_bound, 0.1, Needs::nothing},
+                                 {"arrival", bounds::arrival_bound, 0.01, Needs::nothing},
+                                 {"late", bounds::late_bound, 0.1, Needs::told_of_switches},
+                                 {"exchange", bounds::exchange_bound, 0.1, Needs::nothing},
+                                 {"trees", bounds::tree_bound, 0.1, Needs::forwarding}};
+  if (port_use == PortUse::one)
+    finders.insert(finders.begin(), {"one_port", bounds::one_port_bound, 0.05, Needs::forwarding});
+  return finders;
+}
+
+bool has_able_switch_between_hosts(const Topology& topology) {
+  if (topology.hardware().switches.empty()) return false;
+  const std::vector<int> host = host_of_vertices(topology);
+  for (Vertex v{topology.rank_count()}; v < topology.vertex_count(); ++v)
+    if (topology.ability_of(v) != SwitchAbility{} && host[static_cast<std::size_t>(v)] == kNoHost)
+      return true;
+  return false;
+}
+
+bool is_void(const bounds::Problem& problem, const Finder& finder) {
+  if (finder.needs == Needs::forwarding) return problem.adds_in_switch() || problem.copies_in_switch();
+  return finder.needs == Needs::forwarding_between && has_able_switch_between_hosts(problem.topology);
+}
+
+std::string assumption_of(const bounds::Problem& problem, const Finder& finder, PortUse port_use) {
+  const bool adds = problem.adds_in_switch(), copies = problem.copies_in_switch();
+  std::string text = "adding takes no time; a port carries ";
+  text += port_use == PortUse::one && finder.find == bounds::one_port_bound
+              ? "one message at a time, at the pace of the slower of its ends"
+              : "any number of messages at once";
+  if (finder.needs == Needs::nothing || problem.topology.switch_count() == 0) return text;
+  if (finder.needs == Needs::forwarding_between && (adds || copies))
+    return text + "; switches between hosts only forward";
+  if (!adds && !copies) return text + "; switches only forward";
+  return text + "; switches " + (adds ? (copies ? "reduce and multicast" : "reduce") : "multicast");
+}
+
 /// Looks for every bound; they are sorted, the largest first.
 LowerBound largest_of(bounds::Problem problem, PortUse port_use) {
   LowerBound result;
-  // And about its share of the time on a large network.
-  std::vector<std::pair<Bound (*)(const bounds::Problem&), double>> finders = {
-      {bounds::port_bound, 0.01},    {bounds::traffic_bound, 0.01}, {bounds::host_traffic_bound, 0.01},
-      {bounds::island_bound, 0.01},  {bounds::relay_bound, 0.1},    {bounds::cut_bound, 0.7},
-      {bounds::distance_bound, 0.1}, {bounds::arrival_bound, 0.01}, {bounds::late_bound, 0.1},
-      {bounds::exchange_bound, 0.1}, {bounds::tree_bound, 0.1}};
-  if (port_use == PortUse::one) finders.insert(finders.begin(), {bounds::one_port_bound, 0.05});
   // Every rank launches before it sends, so that each bound is that much later; the searches know nothing of it.
   const Picoseconds launch = problem.topology.hardware().launch;
   Parts parts(1);
-  for (const auto& [find, share] : finders) {
-    parts.next(share);
-    Bound bound = find(problem);
+  for (const Finder& finder : finders_for(port_use)) {
+    parts.next(finder.share);
+    Bound bound = is_void(problem, finder)
+                      ? Bound{finder.name, 0, "switches reduce or multicast, so that less is sent"}
+                      : finder.find(problem);
+    bound.assumes = assumption_of(problem, finder, port_use);
     bound.witness += theorem_of(problem, bound);
     problem.known = std::max(problem.known, bound.time);
     result.bounds.push_back(after_launch(std::move(bound), launch));

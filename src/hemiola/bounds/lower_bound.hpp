@@ -27,7 +27,8 @@ struct Bound {
   std::string
       name;  ///< ports, traffic, hosts, islands, relays, cut, distance, arrival, late, exchange, trees, one_port
   Picoseconds time = 0;
-  std::string witness;  ///< its proof, in words
+  std::string witness;       ///< its proof, in words
+  std::string assumes = {};  ///< what the proof takes for granted beside the topology's figures, in words
 };
 
 /// The same where every rank launches the operation before it sends, for so long.
@@ -51,6 +52,9 @@ struct LowerBound {
 /// for custom collectives, bytes < 0, a root or conditions that name unknown ranks, or where a rank cannot
 /// reach another that needs its data. Cost: one shortest-path search per rank up to 1,024 ranks, a fixed
 /// number of them above.
+///
+/// Switches that reduce or multicast do so: the proofs that count what ranks send each other then count less, or
+/// nothing. Each bound says what it assumes of switches.
 LowerBound lower_bound(const Topology& topology, CollectiveKind kind, std::int64_t bytes,
                        const Conditions& conditions, Rank root, PortUse port_use = PortUse::shared);
 

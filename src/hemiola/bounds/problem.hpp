@@ -28,8 +28,19 @@ struct Problem {
     return std::max<std::int64_t>(2, budget / (topology.vertex_count() + topology.link_count()));
   }
 
+  /// Whether a switch adds what several ranks send: a receipt may then stand for many contributions.
+  bool adds_in_switch() const { return any_switch(&SwitchAbility::reduces); }
+  /// Whether a switch forwards a message to several ranks: a send may then serve many.
+  bool copies_in_switch() const { return any_switch(&SwitchAbility::multicasts); }
+
   int rank_count() const { return topology.rank_count(); }
   double bandwidth_of(int link) const { return bandwidth[static_cast<std::size_t>(link)]; }
+
+ private:
+  bool any_switch(bool SwitchAbility::* can) const {
+    const auto& switches = topology.hardware().switches;
+    return std::any_of(switches.begin(), switches.end(), [can](const SwitchAbility& s) { return s.*can; });
+  }
 };
 
 /// To whole picoseconds, at most 100 days; a thousandth is granted to the doubles that led here.

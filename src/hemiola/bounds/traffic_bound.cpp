@@ -16,8 +16,9 @@ Bound bound_for(const char* verb, const std::vector<Window>& windows, std::int64
 }  // namespace
 
 Bound traffic_bound(const Problem& problem) {
-  const std::int64_t bytes = problem.demand.sent_by_all();
-  if (bytes == 0) return {"traffic", 0, "no rank must send or receive anything"};
+  const std::int64_t sent = problem.demand.sent_by_all(problem.copies_in_switch());
+  const std::int64_t received = problem.demand.received_by_all(problem.adds_in_switch());
+  if (std::max(sent, received) == 0) return {"traffic", 0, "no rank must send or receive anything"};
   const Ports ports(problem);
   std::vector<Window> out, in;
   for (Rank rank : indices<Rank>(problem.rank_count())) {
@@ -25,7 +26,7 @@ Bound traffic_bound(const Problem& problem) {
     out.insert(out.end(), sends.begin(), sends.end());
     in.insert(in.end(), receives.begin(), receives.end());
   }
-  Bound sending = bound_for("send", out, bytes), receiving = bound_for("receive", in, bytes);
+  Bound sending = bound_for("send", out, sent), receiving = bound_for("receive", in, received);
   return sending.time >= receiving.time ? sending : receiving;
 }
 

@@ -74,6 +74,17 @@ std::vector<std::string> names_of_copies(const Topology& box, int copy_count, co
   return all;
 }
 
+/// Switches that copies share move to the end.
+Hardware hardware_of_copies(const Topology& box, int copy_count, const Numbering& numbering) {
+  Hardware all = box.hardware();
+  if (all.switches.empty()) return all;
+  all.switches.assign(static_cast<std::size_t>(numbering.switch_count()), {});
+  for (int copy = 0; copy < copy_count; ++copy)
+    for (Vertex v = Vertex{box.rank_count()}; v < box.vertex_count(); ++v)
+      all.switches[at(numbering.at(v, copy)) - at(Vertex{numbering.rank_count()})] = box.ability_of(v);
+  return all;
+}
+
 }  // namespace
 
 Topology repeated(const Topology& box, int copy_count, const std::vector<Vertex>& shared_switches) {
@@ -102,10 +113,11 @@ Topology repeated(const Topology& box, int copy_count, const std::vector<Vertex>
   }
   if (copy_count == 1)
     return Topology(box.name(), numbering.rank_count(), numbering.switch_count(), links, nodes, nics,
-                    box.vertex_names(), box.hardware());
+                    box.vertex_names(), hardware_of_copies(box, copy_count, numbering));
   return Topology(std::to_string(copy_count) + " x " + box.name(), numbering.rank_count(),
                   numbering.switch_count(), std::move(links), std::move(nodes), std::move(nics),
-                  names_of_copies(box, copy_count, numbering), box.hardware());
+                  names_of_copies(box, copy_count, numbering),
+                  hardware_of_copies(box, copy_count, numbering));
 }
 
 }  // namespace hemiola

@@ -88,7 +88,7 @@ Topology::Topology(std::string name, int rank_count, int switch_count, std::vect
       node_count_(rank_count),
       links_(std::move(links)),
       node_of_rank_(std::move(node_of_rank)),
-      hardware_(hardware) {
+      hardware_(std::move(hardware)) {
   if (rank_count < 1 || switch_count < 0 ||
       static_cast<std::int64_t>(rank_count) + switch_count > kMaxVertices)
     throw ArgumentError("topology: expected 1 … " + std::to_string(kMaxVertices) +
@@ -101,6 +101,11 @@ Topology::Topology(std::string name, int rank_count, int switch_count, std::vect
   if (hardware_.launch < 0 || hardware_.launch > kMaxLatency)
     throw ArgumentError("topology: expected a launch of 0 … " + format_seconds(to_seconds(kMaxLatency)) +
                         ", found " + format_seconds(to_seconds(hardware_.launch)));
+  if (!hardware_.switches.empty() && hardware_.switches.size() != static_cast<std::size_t>(switch_count))
+    throw ArgumentError("topology: expected the abilities of none or of all " + std::to_string(switch_count) +
+                        " switches, found " + std::to_string(hardware_.switches.size()));
+  if (std::ranges::all_of(hardware_.switches, [](SwitchAbility s) { return s == SwitchAbility{}; }))
+    hardware_.switches.clear();  // means the same as an empty list, and must compare equal to it
   if (!node_of_rank_.empty()) {
     if (node_of_rank_.size() != static_cast<std::size_t>(rank_count))
       throw ArgumentError("topology: expected one node per rank (" + std::to_string(rank_count) +
@@ -132,6 +137,7 @@ std::uint64_t Topology::fingerprint() const {
   }
   for (int node : node_of_rank_) mix(static_cast<std::uint64_t>(node));
   if (hardware_.launch > 0) mix(static_cast<std::uint64_t>(hardware_.launch));
+  for (SwitchAbility s : hardware_.switches) mix(2 * std::uint64_t{s.reduces} + std::uint64_t{s.multicasts});
   return hash;
 }
 

@@ -35,10 +35,19 @@ struct Nic {
   friend bool operator==(const Nic&, const Nic&) = default;
 };
 
+/// The work that a switch can do on messages beside forwarding them.
+struct SwitchAbility {
+  bool reduces = false;     ///< adds what several ranks send, and forwards the sum
+  bool multicasts = false;  ///< forwards one message to several ranks
+
+  friend bool operator==(const SwitchAbility&, const SwitchAbility&) = default;
+};
+
 /// Properties of the machine beside its links.
 struct Hardware {
-  Picoseconds launch =
-      0;  ///< from an operation's call on a rank until it can send, as a GPU starts its kernel
+  /// From an operation's call on a rank until it can send, as a GPU starts its kernel.
+  Picoseconds launch = 0;
+  std::vector<SwitchAbility> switches;  ///< one per switch, in their order; none where all only forward
 
   friend bool operator==(const Hardware&, const Hardware&) = default;
 };
@@ -60,6 +69,7 @@ class Topology {
   /// of its own, else it has hosts 0 … node_count-1 without gaps. Parallel links are allowed. `nics` are
   /// checked and put into order by `ordered_nics` (nics.hpp), `vertex_names` by `checked_names`
   /// (vertex_names.hpp): none, or one per vertex. A launch takes 0 … kMaxLatency.
+  /// `hardware.switches`: none, or one per switch.
   Topology(std::string name, int rank_count, int switch_count, std::vector<Link> links,
            std::vector<int> node_of_rank = {}, std::vector<Nic> nics = {},
            std::vector<std::string> vertex_names = {}, Hardware hardware = {});
@@ -85,6 +95,12 @@ class Topology {
   const std::vector<std::string>& vertex_names() const { return vertex_names_; }
 
   const Hardware& hardware() const { return hardware_; }
+  /// What a vertex can do beside forwarding; nothing of a rank.
+  SwitchAbility ability_of(Vertex v) const {
+    return is_rank(v) || hardware_.switches.empty()
+               ? SwitchAbility{}
+               : hardware_.switches[static_cast<std::size_t>(v - rank_count_)];
+  }
 
   /// Indices of the links that leave (enter) a vertex, in the order of `links()`.
   const int* out_begin(Vertex v) const {

@@ -134,7 +134,7 @@ Topology unwound(const Topology& topology, int degree) {
   }
   return Topology(topology.name() + " unwound by " + std::to_string(degree), topology.rank_count(), 0,
                   std::move(links), topology.node_of_rank(), cards.take(), names_of_ranks(topology),
-                  topology.hardware());
+                  {topology.hardware().launch, {}});
 }
 
 }  // namespace hemiola

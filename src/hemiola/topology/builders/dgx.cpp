@@ -1,5 +1,6 @@
 #include "hemiola/topology/builders/dgx.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -54,8 +55,11 @@ Topology dgx_rack(const char* name, const DgxRack& rack) {
   if (rack.box_count != 1) box.cards.assign(kGpus, rack.card);
   const Topology built = equal_hosts(rack.box_count, box, {rack.rails});
   const std::string count = rack.box_count == 1 ? "" : std::to_string(rack.box_count) + " x ";
+  // The boxes' own switches come first.
+  std::vector<SwitchAbility> abilities(static_cast<std::size_t>(built.switch_count()));
+  std::fill_n(abilities.begin(), rack.box_count, rack.nvswitch);
   return Topology(count + name, built.rank_count(), built.switch_count(), built.links(), built.node_of_rank(),
-                  built.nics());
+                  built.nics(), {}, {0, std::move(abilities)});
 }
 
 }  // namespace hemiola::topologies

@@ -6,7 +6,7 @@
 namespace hemiola::topologies {
 
 /// `cost` is that of the path from rank to rank: each of its two hops has half the latency and the full
-/// bandwidth.
-Topology switch_(int rank_count, LinkCost cost);
+/// bandwidth. `ability` : of the switch.
+Topology switch_(int rank_count, LinkCost cost, SwitchAbility ability = {});
 
 }  // namespace hemiola::topologies
