@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -144,3 +145,31 @@ def disagreeing() -> str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def quantized() -> list[Any]:
+    """Between processes nothing is rounded; where eight bits are forced, what is owed makes up for every rounding."""
+    plain = hemiola_torch.QuantizedGradients()
+    model = trained(plain, hemiola_torch.QuantizedGradients.reduce)
+    for part, average in zip(model.parts, averages(), strict=True):
+        assert torch.equal(part.detach(), average)
+    with mock.patch("hemiola.torch.quantized_gradients.pays", return_value=True):
+        rounding = hemiola_torch.QuantizedGradients()
+        model = trained(rounding, hemiola_torch.QuantizedGradients.reduce)
+        everybody_has(model.parts)
+        worst = 0.0
+        owed = rounding.state_dict(model)["residuals"]
+        for index, average in enumerate(averages()):
+            kept_back = owed[f"parts.{index}"]
+            dist.all_reduce(kept_back, op=dist.ReduceOp.AVG)
+            difference = model.parts[index].detach() - kept_back - average  # SGD subtracts
+            worst = max(worst, float(difference.abs().max()))
+            assert not torch.equal(model.parts[index].detach(), average) or SIZES[index] == 1
+        first, second = (hemiola_torch.QuantizedGradients() for _ in range(2))
+        begun = trained(first, hemiola_torch.QuantizedGradients.reduce, range(2))
+        again = Chosen(SIZES)
+        again.load_state_dict(begun.state_dict())
+        second.load_state_dict(again, first.state_dict(begun))
+        trained(second, hemiola_torch.QuantizedGradients.reduce, range(2, STEPS), again)
+        goes_on = max(float((a - b).abs().max()) for a, b in zip(again.parts, model.parts, strict=True))
+    return [plain.quantized, rounding.quantized > STEPS, worst, goes_on]

@@ -8,7 +8,7 @@ import pytest
 from forked import run
 
 RANKS = 4
-FUNCTIONS = ["pruned", "dense", "gone_on_with", "refused", "rounded", "disagreeing"]
+FUNCTIONS = ["pruned", "dense", "gone_on_with", "refused", "rounded", "disagreeing", "quantized"]
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +40,15 @@ def test_an_error_of_the_hooks_all_reduce_comes_out_of_backward(found: dict[str,
     for message in found["disagreeing"]:
         assert "MismatchError" in message
         assert "float32[3]" in message
+
+
+def test_quantized_gradients_owe_what_they_rounded_and_are_plain_between_processes(
+    found: dict[str, list[Any]],
+) -> None:
+    for plain, has_rounded, drift, after_checkpoint in found["quantized"]:
+        assert plain == 0
+        assert has_rounded
+        # Given sums of whole numbers of at most 5 * 64. Derivation: five roundings of float32 a step. Expect 2^-24 of
+        # them each, at most; a checkpoint after which buckets are laid out anew rounds anew, by a step of 64 / 127.
+        assert drift < 320 * 5 * 5 * 2**-24
+        assert after_checkpoint < 2 * 64 / 127

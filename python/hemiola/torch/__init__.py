@@ -13,6 +13,7 @@ from hemiola.torch.bfloat16_gradients import BFloat16Gradients
 from hemiola.torch.explaining import diagnose, explain
 from hemiola.torch.options import Options
 from hemiola.torch.pruned_gradients import PrunedGradients
+from hemiola.torch.quantized_gradients import QuantizedGradients
 from hemiola.torch.records import save_records
 from hemiola_autoload import register
 
@@ -20,6 +21,7 @@ __all__ = [
     "BFloat16Gradients",
     "Options",
     "PrunedGradients",
+    "QuantizedGradients",
     "diagnose",
     "explain",
     "save_records",

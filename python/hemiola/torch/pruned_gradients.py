@@ -13,6 +13,7 @@ from hemiola.errors import ArgumentError
 from hemiola.pruning import Pruner
 from hemiola.torch.call import Call
 from hemiola.torch.lookup import group_of
+from hemiola.torch.residuals import Residuals
 from hemiola.torch.tensors import values
 
 
@@ -66,10 +67,8 @@ class PrunedGradients:
         )
         self._pruner()  # raises
         self._process_group = group
-        #: By bucket: its parameters in order, and its pruner.
-        self._buckets: dict[int, tuple[list[int], Pruner]] = {}
-        #: The residual, by parameter: a part of its bucket's residual.
-        self._residuals: dict[Any, Any] = {}
+        self._residuals = Residuals()
+        self._pruners: dict[int, Pruner] = {}  #: by bucket
         self.step = self.kept = 0
 
     def reduce(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -91,22 +90,13 @@ class PrunedGradients:
 
     def _pruner_of(self, bucket: Any) -> Pruner:
         """Return what prunes a bucket, made anew where it holds other parameters than before."""
-        parameters = bucket.parameters()
-        identities = [id(one) for one in parameters]
-        known = self._buckets.get(bucket.index())
-        if known is not None and known[0] == identities:
-            return known[1]
-        sizes = [one.numel() for one in parameters]
-        residual = torch.zeros_like(bucket.buffer())
-        for parameter, part in zip(parameters, residual.split(sizes), strict=True):
-            if parameter in self._residuals:
-                part.copy_(self._residuals[parameter].reshape(-1))
-            self._residuals[parameter] = part
-        pruner = self._pruner(layers=sizes)
-        kept_back: Any = values(residual)
-        pruner.residual, pruner.step = kept_back, self.step
-        self._buckets[bucket.index()] = identities, pruner
-        return pruner
+        residual, is_new = self._residuals.of(bucket)
+        if is_new:
+            pruner = self._pruner(layers=[one.numel() for one in bucket.parameters()])
+            kept_back: Any = values(residual)
+            pruner.residual, pruner.step = kept_back, self.step
+            self._pruners[bucket.index()] = pruner
+        return self._pruners[bucket.index()]
 
     def state_dict(self, model: Any) -> dict[str, Any]:
         """Return this rank's part of a checkpoint: each rank has a state of its own.
@@ -119,12 +109,7 @@ class PrunedGradients:
         -------
         dict of "step", an int, and "residuals", copies by parameter's name.
         """
-        found = {
-            name: self._residuals[parameter].detach().clone().view(parameter.shape)
-            for name, parameter in model.named_parameters()
-            if parameter in self._residuals
-        }
-        return {"step": self.step, "residuals": found}
+        return {"step": self.step, "residuals": self._residuals.by_name(model)}
 
     def load_state_dict(self, model: Any, state: Mapping[str, Any]) -> None:
         """Go on from the state that `state_dict` returned on this rank, before the next backward pass.
@@ -134,13 +119,5 @@ class PrunedGradients:
         ArgumentError
             for a residual of a parameter that the model has not, or has in another shape. Nothing has changed then.
         """
-        parameters = dict(model.named_parameters())
-        for name, residual in state["residuals"].items():
-            if name not in parameters or parameters[name].shape != residual.shape:
-                found = "none" if name not in parameters else f"shape {list(parameters[name].shape)}"
-                raise ArgumentError(
-                    f"state: expected a parameter '{name}' of shape {list(residual.shape)} in the model, found {found}"
-                )
-        self._buckets.clear()  # they are laid out again, from these
-        self._residuals = {parameters[name]: one.clone() for name, one in state["residuals"].items()}
+        self._residuals.load(model, state["residuals"])
         self.step = state["step"]
