@@ -21,7 +21,7 @@ FAST = {"latency_s": 30e-9, "bandwidth": 150e9}
 )
 def test_a_small_all_reduce_takes_one_diameter(network: hm.Topology, nbytes: int, most: float) -> None:
     plan = hm.plan(network, "all_reduce", nbytes)
-    assert plan.name in ("one_shot", "all_reduce_recursive_multiplying")
+    assert plan.name in ("one_shot", "all_reduce_recursive_multiplying", "all_reduce_swing")
     assert 1 <= plan.seconds / plan.bound_s <= most
     assert hm.verify(plan.schedule) == []
 
@@ -62,7 +62,7 @@ def test_where_messages_cost_time_many_ranks_send_few(ranks: int, label: str) ->
     ("sides", "nbytes", "most"),
     [
         ((9, 9), 16 << 10, 1.31),
-        ((4, 4, 4), 32 << 10, 1.29),
+        ((5, 5, 5), 32 << 10, 1.4),
         ((8, 8, 8), 8 << 10, 1.1),
         ((5, 3), 4 << 10, 1.1),
     ],

@@ -40,6 +40,7 @@ from hemiola._core.algorithms import (
     all_reduce_ring as all_reduce_ring,
     all_reduce_ring_two_way as all_reduce_ring_two_way,
     all_reduce_stragglar as all_reduce_stragglar,
+    all_reduce_swing as all_reduce_swing,
     all_reduce_themis as all_reduce_themis,
     all_reduce_weighted_exchange as all_reduce_weighted_exchange,
     all_reduce_weighted_exchange_parts as all_reduce_weighted_exchange_parts,

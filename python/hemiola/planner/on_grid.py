@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 from hemiola._core.algorithms import (
     all_reduce_recursive_multiplying,
     all_reduce_recursive_multiplying_transfers,
+    all_reduce_swing,
     all_reduce_themis,
 )
 from hemiola.algorithms import Candidate, Task
@@ -97,10 +99,28 @@ def _on_grid(question: Question) -> Iterator[Steps]:
     if grid is None:
         return
     count = len(grid.dims)
-    messages_cost = bool((question.topology.links["message_s"] > 0).any())
     for scattered in range(1 if {"ring", "line"}.intersection(grid.wires) else count):
-        for parts in sorted({1, count} if messages_cost else {count}):
+        for parts in sorted({1 if _messages_cost(question) else count, count}):
             yield Steps(grid.dims, grid.wires, scattered, parts)
+
+
+def swinging(question: Question) -> Iterator[Candidate]:
+    """List Swing [desensi2024] on tori whose sides are powers of two, in as many parts as links leave a rank, and where
+    messages cost time, whole. Its formula is the lower bound."""
+    task, grid = question.task, question.task.grid
+    if task.nbytes == 0 or grid is None or {*grid.wires} != {"ring"} or task.rank_count.bit_count() > 1:
+        return
+    for parts in sorted({1 if _messages_cost(question) else 2 * len(grid.dims), 2 * len(grid.dims)}):
+        arguments: dict[str, Any] = {"dims": grid.dims, "parts": parts}
+        count = parts * task.rank_count * (task.rank_count.bit_length() - 1)
+        make = partial(all_reduce_swing, **arguments)
+        yield Candidate(
+            "all_reduce_swing", f"{parts} parts", question.bound_s, count, make, arguments=arguments
+        )
+
+
+def _messages_cost(question: Question) -> bool:
+    return bool((question.topology.links["message_s"] > 0).any())
 
 
 def _on_hosts(question: Question) -> Iterator[Steps]:

@@ -16,7 +16,7 @@ from hemiola.planner.around_slow import near_grid_trees
 from hemiola.planner.balanced_exchange import balanced_exchange
 from hemiola.planner.far_first import far_first
 from hemiola.planner.in_segments import in_segments
-from hemiola.planner.on_grid import multiplying, on_grid
+from hemiola.planner.on_grid import multiplying, on_grid, swinging
 from hemiola.planner.on_mesh import on_mesh
 from hemiola.planner.one_hop import one_hop
 from hemiola.planner.outcome import LeftOut
@@ -81,6 +81,7 @@ SOURCES = (
     Source(synthesized, (), ("several ways",), 0, is_spared=True),
     Source(one_shot, _ALL_REDUCE, ("uneven",), 1),
     Source(multiplying, _ALL_REDUCE, ("uneven",), 1),
+    Source(swinging, _ALL_REDUCE, ("several ways", "uneven"), 1),
     Source(on_grid, _ALL_REDUCE, ("grid",), 8, is_spared=True),
     Source(one_hop, (*_ALL_REDUCE, *_OF_ONE_ROOT), ("one hop",), _BY_FORMULA),
     Source(far_first, ("all_to_all",), ("uneven",), 3),

@@ -29,6 +29,7 @@
 #include "hemiola/algorithms/topology/mesh_trees.hpp"
 #include "hemiola/algorithms/topology/multitree.hpp"
 #include "hemiola/algorithms/topology/recursive_multiplying.hpp"
+#include "hemiola/algorithms/topology/swing.hpp"
 
 namespace hemiola::algorithms {
 namespace {
@@ -64,6 +65,7 @@ std::vector<Algorithm> collect() {
            multitree_algorithms(),
            grid_algorithms(),
            recursive_multiplying_algorithms(),
+           swing_algorithms(),
            mesh_trees_algorithms(),
            c_cube_algorithms(),
        })
