@@ -185,3 +185,39 @@ def wrong_lists() -> dict[str, tuple[str, str]]:
     found["afterwards"] = error_of(lambda: comm.all_gather(x, out=room))
     assert all((one == 1).all() for one in room)
     return found
+
+
+def exchanged_over_nics() -> list[str]:
+    """Exchange blocks of which rank 0 has most, between hosts whose ranks have a slow NIC each; return wrong ones."""
+    comm = hm.init(timeout_s=60)
+    me, n = comm.rank, comm.rank_count
+    wrong = []
+    for dtype in (np.float32, np.uint8, ml_dtypes.bfloat16):
+        for scale in (LONG, 0):
+            table = [[(scale if a == 0 else 0) + (a + 2 * b) % 4 for b in range(n)] for a in range(n)]
+            given = [block(me, to, size, dtype) for to, size in enumerate(table[me])]
+            out = [np.zeros(table[of][me] + 2, dtype) for of in range(n)]
+            comm.start_all_to_all_blocks(given, [one[1:-1] for one in out]).wait()
+            for of, one in enumerate(out):
+                expected = block(of, me, one.size - 2, dtype)
+                if not np.array_equal(one[1:-1], expected) or one[0] or one[-1]:
+                    wrong.append(f"{of} to {me} of {one.dtype}, {scale}")
+    none = [np.zeros(0) for _ in range(n)]
+    comm.all_to_all_blocks(none, none)
+    short = [np.zeros(1 if of == 0 and me == 1 else 2) for of in range(n)]
+    kind, text = error_of(lambda: comm.all_to_all_blocks([np.ones(2)] * n, short))
+    if kind != "MismatchError" or "rank 1 expects 1 of rank 0" not in text or any(one.any() for one in short):
+        wrong.append(text)
+    return wrong
+
+
+def exchanged_by_another_schedule() -> tuple[str, str]:
+    """Bring blocks that are not as long as the schedule says."""
+    comm = hm.init(timeout_s=60)
+    schedule = hm.plan(hm.topologies.switch(2, latency_s=0.0, bandwidth=1e9), "all_to_all", [[1, 2], [3, 4]])
+    blocks = [np.zeros(3, np.uint8) for _ in range(2)]
+    return error_of(
+        lambda: comm._core.start(
+            "all_to_all_blocks", blocks, blocks, "sum", 0, schedule.schedule, None, False
+        )
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import block_ranks as work
+import pytest
 
 import hemiola as hm
 
@@ -49,3 +50,18 @@ def test_what_is_wrong_with_a_list_is_told_to_all_and_they_go_on() -> None:
     for seen in (zero, one):
         assert seen["other sizes"][0] == "MismatchError"
         assert "float64[2, 2]" in seen["other sizes"][1] or "float64[2,2]" in seen["other sizes"][1]
+
+
+@pytest.mark.parametrize("hosts", [2, 3])
+def test_blocks_that_ranks_pass_on_to_share_nics_arrive_where_they_belong(hosts: int) -> None:
+    network = hm.topologies.hosts(
+        hosts, 2, 2, latency_s=1e-6, bandwidth=1e10, nic_latency_s=5e-6, nic_bandwidth=1e8
+    )
+    found = hm.launch(work.exchanged_over_nics, 2 * hosts, emulate=network, timeout_s=LIMIT_S)
+    assert found == [[]] * (2 * hosts)
+
+
+def test_blocks_must_be_as_long_as_their_schedule_says() -> None:
+    for kind, text in hm.launch(work.exchanged_by_another_schedule, 2, timeout_s=LIMIT_S):
+        assert kind == "ArgumentError"
+        assert "elements, as the schedule says, found 3" in text

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 import hemiola as hm
 from hemiola.algorithms.block_sizes import BlockSizes
+from hemiola.planner.blocks_of_call import schedule_of_blocks
 from hemiola.synthesis.exchange_through_hosts import exchange_through_hosts
 
 NICS = {"latency_s": 1e-6, "bandwidth": 450e9, "nic_latency_s": 5e-6, "nic_bandwidth": 50e9}
@@ -135,3 +136,28 @@ def test_chunks_of_a_block_differ_by_a_byte_at_most() -> None:
     schedule = hm.synthesize(SWITCH, "all_to_all", chunks_per_rank=4)
     sizes = BlockSizes.of(np.full((3, 3), 7), 3)
     assert np.asarray(sizes.given_to(schedule).chunk_weights)[:4].tolist() == [1, 2, 2, 2]
+
+
+def test_a_call_shares_nics_where_some_have_much_more_to_do() -> None:
+    # Given rank 0 with 8 MiB for each other rank. Derivation: its NIC of 1 GB/s takes 24 · 8 MiB, 201 ms; the eight
+    # NICs of its host take an eighth of that.
+    network = hm.topologies.hosts(4, 8, 8, **{**NICS, "nic_bandwidth": 1e9})
+    table = np.zeros((32, 32), np.int64)
+    table[0] = 8 << 20
+    schedule = schedule_of_blocks(network, BlockSizes.of(table, 32), has_messages=True)
+    assert schedule is not None
+    assert hm.verify(schedule) == []
+    per_rank = BlockSizes.of(table, 32).per_rank
+    assert hm.simulate(schedule, network, per_rank).seconds < 0.15 * 24 * (8 << 20) / 1e9
+
+
+def test_a_call_sends_blocks_directly_where_sharing_gains_nothing() -> None:
+    even = BlockSizes.of(np.full((8, 8), 1 << 20), 8)
+    small = BlockSizes.of(np.diag(np.ones(7, np.int64), 1), 8)
+    own_nics = hm.topologies.hosts(2, 4, 4, **NICS)
+    one_nic = hm.topologies.hosts(2, 4, 1, **NICS)
+    for network, sizes in ((own_nics, even), (own_nics, small), (one_nic, even), (one_nic, small)):
+        assert schedule_of_blocks(network, sizes, has_messages=True) is None
+        by_schedule = schedule_of_blocks(network, sizes, has_messages=False)
+        assert by_schedule is not None
+        assert by_schedule.step_count == 1

@@ -1,6 +1,6 @@
 """Collectives whose blocks may be of any sizes: an array for each rank, moved to the rank that it is for.
 
-Blocks that are only moved go as messages between two ranks, not by a schedule:
+Blocks go as messages between two ranks, or by a schedule that shares the work of a host's NICs:
 docs/decisions/0022-blocks-of-any-sizes.md."""
 
 from __future__ import annotations
@@ -15,16 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Complaint, PremulSum, bytes_of_array
+from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.communicator.collectives import Collectives
+from hemiola.communicator.emulation import Emulation
 from hemiola.communicator.handle import Handle, Pending
 from hemiola.communicator.messages import RESERVED_TAGS, Messages
 from hemiola.communicator.started_collectives import StartedCollectives
 from hemiola.errors import ArgumentError, HemiolaError, MismatchError
+from hemiola.planner.blocks_of_call import schedule_of_blocks
+from hemiola.planner.communicator_plans import CommunicatorPlans
 
 Arrays = Sequence[NDArray[Any]]
 
 #: Below it are the tags of monitored barriers.
 _FIRST_TAG = RESERVED_TAGS + (1 << 61)
+#: The core's name of an all-to-all whose blocks are as long as its schedule says.
+_BY_SCHEDULE = "all_to_all_blocks"
 #: Of a dtype's name, as ranks tell it each other.
 _NAME_BYTES = 24
 
@@ -33,6 +39,8 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
     """The collectives of a communicator that take an array for each rank."""
 
     _block_calls = 0
+    _plans: CommunicatorPlans
+    _emulation: Emulation | None
 
     def all_to_all_blocks(self, x: Arrays, out: Arrays, *, timeout_s: float | None = None) -> Arrays:
         """Give each rank an array and get one of each, of any sizes, as MPI's alltoallv does.
@@ -61,10 +69,11 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
 
         Notes
         -----
-        Nothing is padded, or copied on the way: a rank sends only the blocks of others. Ranks tell each other all sizes
-        first, by an all-gather of 16 bytes for each pair of ranks. Not on an emulated network, which has no messages.
+        Nothing is padded. Ranks tell each other all sizes first, by an all-gather of 16 bytes for each pair of ranks.
+        Then each block goes from its rank to its rank. Where hosts have a NIC for each rank and some NICs would have
+        much more to do than others, a schedule shares their work: ranks pass on blocks of their host's [FAST].
         """
-        return self._exchanging("all_to_all_blocks", x, out, timeout_s).wait()
+        return self._exchanging("all_to_all_blocks", x, out, timeout_s, may_relay=True).wait()
 
     def start_all_to_all_blocks(
         self, x: Arrays, out: Arrays, *, timeout_s: float | None = None
@@ -77,7 +86,7 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         -------
         Handle of `out`. Leave the arrays alone until it is done.
         """
-        return self._exchanging("start_all_to_all_blocks", x, out, timeout_s)
+        return self._exchanging("start_all_to_all_blocks", x, out, timeout_s, may_relay=True)
 
     def all_gather_blocks(self, x: NDArray[Any], out: Arrays, *, timeout_s: float | None = None) -> Arrays:
         """Get every rank's array, of any size each, as MPI's allgatherv does.
@@ -98,8 +107,8 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
 
         Notes
         -----
-        As `all_to_all_blocks` with the same block for all: each rank sends (n-1) times its own. Where all are of one
-        size, `all_gather` has schedules to choose from.
+        As `all_to_all_blocks` with the same block for all: each rank sends (n-1) times its own, as messages. Where all
+        are of one size, `all_gather` has schedules to choose from. Not on an emulated network, which has no messages.
         """
         return self._exchanging("all_gather_blocks", self._for_all(x), out, timeout_s).wait()
 
@@ -187,11 +196,24 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         return Handle(pending, out)
 
     def _exchanging(
-        self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, timeout_s: float | None
+        self,
+        call: str,
+        x: Arrays | Complaint,
+        out: Arrays | Complaint,
+        timeout_s: float | None,
+        *,
+        may_relay: bool = False,
     ) -> Handle[Arrays]:
-        """Agree on sizes, and begin to move; each rank with the next one, so that no two ask the same one first."""
-        given, taken = self._agreed_blocks(call, x, out, timeout_s)
+        """Agree on sizes, and begin to move; messages of each rank with the next one, so that no two ask the same one
+        first."""
+        given, taken, sizes = self._agreed_blocks(call, x, out, timeout_s)
         assert not isinstance(out, Complaint)
+        is_emulated = self._emulation is not None
+        if may_relay and (
+            schedule := schedule_of_blocks(self._plans.network(), sizes, has_messages=not is_emulated)
+        ):
+            memory = [one.memory for one in given], [one.memory for one in taken]
+            return Handle(self._core.start(_BY_SCHEDULE, *memory, "sum", 0, schedule, timeout_s, False), out)
         tag = _FIRST_TAG + self._block_calls
         self._block_calls += 1
         others = [(self.rank + k) % self.rank_count for k in range(1, self.rank_count)]
@@ -204,12 +226,12 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
 
     def _agreed_blocks(
         self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, timeout_s: float | None
-    ) -> tuple[list[_Block], list[_Block]]:
+    ) -> tuple[list[_Block], list[_Block], BlockSizes]:
         """Tell all ranks what this one gives and expects, and raise on all of them where that does not fit; return what
-        it gives and where what it gets goes."""
+        it gives, where what it gets goes, and the bytes of all blocks."""
         n = self.rank_count
         given, taken = _blocks("x", x, n), _blocks("out", out, n)
-        every = np.empty((n, 2 * n + _NAME_BYTES // 8), np.int64)
+        every = np.empty((n, 2 * n + 1 + _NAME_BYTES // 8), np.int64)
         self.all_gather(_table(call, given, taken), out=every, timeout_s=timeout_s)
         assert not isinstance(given, Complaint)
         assert not isinstance(taken, Complaint)
@@ -219,13 +241,14 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
                 f"{call}: rank {giver} gives rank {taker} {gives[giver, taker]} elements, rank {taker} expects "
                 f"{expects[taker, giver]} of rank {giver}; sizes must fit together"
             )
-        names = [row.tobytes().rstrip(b"\0").decode() for row in every[:, 2 * n :]]
+        names = [row.tobytes().rstrip(b"\0").decode() for row in every[:, 2 * n + 1 :]]
         for rank, name in enumerate(names):
             if name != names[0]:
                 raise MismatchError(
                     f"{call}: rank 0 has blocks of {names[0]}, rank {rank} of {name}; dtypes must be equal"
                 )
-        return given, taken
+        element_bytes = int(every[:, 2 * n].max())
+        return given, taken, BlockSizes.of(gives * element_bytes, n)
 
 
 class PendingBlocks:
@@ -303,7 +326,7 @@ def _blocks(name: str, arrays: Arrays | Complaint, n: int) -> list[_Block] | Com
 
 
 def _table(call: str, given: list[_Block] | Complaint, taken: list[_Block] | Complaint) -> Any:
-    """Return what this rank gives and expects, and the dtype; or what is wrong with that."""
+    """Return what this rank gives and expects, the bytes of an element, and the dtype; or what is wrong with that."""
     if isinstance(given, Complaint):
         return given
     if isinstance(taken, Complaint):
@@ -315,6 +338,7 @@ def _table(call: str, given: list[_Block] | Complaint, taken: list[_Block] | Com
         return Complaint(f"{call}: expected arrays that can be written to as out, found one that cannot")
     told = next(iter(dtypes)).encode()[:_NAME_BYTES].ljust(_NAME_BYTES, b"\0")
     sizes = [block.size for block in (*given, *taken)]
+    sizes.append(max(block.memory.size // max(block.size, 1) for block in (*given, *taken)))
     return np.concatenate([np.array(sizes, np.int64), np.frombuffer(told, np.int64)])
 
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -161,6 +162,16 @@ std::string ArrayArgument::take(nb::handle object) {
 std::string ArrayArgument::take_blocks(nb::handle object) {
   if (!nb::isinstance<nb::list>(object) && !nb::isinstance<nb::tuple>(object)) [[likely]]
     return take(object);
+  return take_list(object, false);
+}
+
+std::string ArrayArgument::take_blocks_of_any_size(nb::handle object) {
+  if (!nb::isinstance<nb::list>(object) && !nb::isinstance<nb::tuple>(object)) return take(object);
+  return take_list(object, true);
+}
+
+std::string ArrayArgument::take_list(nb::handle object, bool of_any_size) {
+  auto sizes = std::make_shared<std::vector<std::int64_t>>();
   auto blocks = std::make_shared<std::vector<std::byte*>>();
   const nb::object items = nb::steal(PySequence_Tuple(object.ptr()));
   for (const nb::handle item : nb::borrow<nb::tuple>(items)) {
@@ -169,12 +180,13 @@ std::string ArrayArgument::take_blocks(nb::handle object) {
     if (const std::string wrong = part->take(item); !wrong.empty()) return which + wrong;
     const ArrayView& own = part->view();
     const ArrayView& first = parts_.empty() ? own : parts_.front()->view();
-    if (own.dtype != first.dtype || own.element_count() != first.element_count())
+    if (own.dtype != first.dtype || (!of_any_size && own.element_count() != first.element_count()))
       return which + "expected " + std::to_string(first.element_count()) + " elements of " +
              std::string(name_of(first.dtype)) + ", as in the first, found " +
              std::to_string(own.element_count()) + " of " + std::string(name_of(own.dtype)) +
              "; for arrays of different sizes there are all_gather_blocks and its like";
     blocks->push_back(own.data);
+    sizes->push_back(own.element_count());
     view_.contiguous &= own.contiguous;
     view_.writable &= own.writable;
     parts_.push_back(std::move(part));
@@ -182,6 +194,10 @@ std::string ArrayArgument::take_blocks(nb::handle object) {
   if (parts_.empty()) return "expected an array, or a list with one for each rank, found an empty list";
   const ArrayView& first = parts_.front()->view();
   shape_ = {static_cast<std::int64_t>(parts_.size()), first.element_count()};
+  if (of_any_size) {
+    shape_ = {std::accumulate(sizes->begin(), sizes->end(), std::int64_t{0})};
+    view_.block_elements = std::move(sizes);
+  }
   view_.data = first.data;
   view_.dtype = first.dtype;
   view_.shape = shape_;

@@ -36,9 +36,12 @@ class ArrayArgument {
   std::string take(nanobind::handle object);
   /// The same of a list or tuple of arrays of one size and dtype, as a view of blocks; of anything else as `take`.
   std::string take_blocks(nanobind::handle object);
+  /// The same of a list or tuple of arrays of any sizes.
+  std::string take_blocks_of_any_size(nanobind::handle object);
   const ArrayView& view() const { return view_; }
 
  private:
+  std::string take_list(nanobind::handle object, bool of_any_size);
   std::string take_buffer();
   /// NumPy gives no buffer of dtypes it did not define, such as ml_dtypes.bfloat16, but gives the data's
   /// address.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/runtime/executor/program/buffer_layout.hpp"
 
 namespace hemiola {
 namespace {
@@ -70,7 +71,11 @@ std::vector<std::span<const std::byte>> memory_of(const ArrayView& array) {
   const auto bytes = static_cast<std::size_t>(array.byte_count());
   std::vector<std::span<const std::byte>> memory;
   if (!array.blocks) return {{array.data, bytes}};
-  for (const std::byte* block : *array.blocks) memory.emplace_back(block, bytes / array.blocks->size());
+  for (std::size_t i = 0; i < array.blocks->size(); ++i)
+    memory.emplace_back((*array.blocks)[i],
+                        array.block_elements
+                            ? static_cast<std::size_t>((*array.block_elements)[i]) * bytes_of(array.dtype)
+                            : bytes / array.blocks->size());
   return memory;
 }
 
@@ -100,6 +105,31 @@ bool is_in_place(const Call& call, Rank self, std::int64_t block_bytes) {
   return false;
 }
 
+/// Blocks must be as long as the schedule's, whose chunks' weights are their elements.
+CallShape check_blocks_by_weight(const Call& call, Rank self) {
+  const auto kind = CollectiveKind::all_to_all;
+  if (!call.schedule || call.schedule->collective().kind() != kind)
+    throw ArgumentError("expected a schedule of an all_to_all, whose weights say how long blocks are");
+  const BufferLayout layout(call.schedule->collective(), call.schedule->chunk_weights(), kBlocksByWeight, 1);
+  const auto check = [](const std::optional<ArrayView>& array, const std::vector<std::int64_t>& begins,
+                        const char* what) {
+    if (!array || !array->block_elements || array->block_elements->size() + 1 != begins.size())
+      throw ArgumentError(std::string(what) + ": expected a list with an array for each rank");
+    for (std::size_t i = 0; i + 1 < begins.size(); ++i)
+      if ((*array->block_elements)[i] != begins[i + 1] - begins[i])
+        throw ArgumentError(std::string(what) + " for rank " + std::to_string(i) + ": expected " +
+                            std::to_string(begins[i + 1] - begins[i]) +
+                            " elements, as the schedule says, found " +
+                            std::to_string((*array->block_elements)[i]));
+  };
+  check(call.input, layout.input_begins(self), "the array");
+  check(call.output, layout.output_begins(self), "out");
+  check_array(*call.input, "the array", false);
+  check_array(*call.output, "out", true);
+  check_apart(*call.input, *call.output);
+  return {kBlocksByWeight, false};
+}
+
 void check_reduction(const Call& call, DType dtype) {
   if (!is_defined(call.op, dtype))
     throw ArgumentError("op='" + std::string(name_of(call.op)) + "' makes no sense for " +
@@ -119,6 +149,7 @@ CallShape check_call(const Call& call, Rank self, int rank_count) {
   if (call.root < 0 || call.root >= rank_count)
     throw ArgumentError("expected a root in 0 … " + std::to_string(rank_count - 1) + ", found " +
                         std::to_string(call.root));
+  if (call.has_blocks_by_weight) return check_blocks_by_weight(call, self);
   const bool has_input = needs_input(call, self), has_output = needs_output(call, self);
   if (has_input && !call.input) throw ArgumentError("rank " + std::to_string(self) + " must pass an array");
   if (has_output && !call.output)

@@ -15,7 +15,7 @@ namespace {
 /// output. The root of a scatter passes another number than the others, so for that only the block's size counts.
 void describe(const Call& call, const CallShape& shape, Signature* signature) {
   const std::optional<ArrayView>& array = call.input ? call.input : call.output;
-  if (!array) return;
+  if (!array || call.has_blocks_by_weight) return;  // of which the schedule says all
   signature->dtype = array->dtype;
   if (call.kind == OperationKind::scatter)
     signature->set_shape(std::span(&shape.block_elements, 1));
@@ -140,6 +140,10 @@ const CallDesk::Prepared& CallDesk::look_up(const PreparedCall& call,
   if (latest_ != nullptr && latest_->first == call.key && latest_->second.found.epoch == epoch) [[likely]]
     return latest_->second;
   latest_ = nullptr;
+  if (call.key.is_of_one_call()) {
+    of_one_call_.emplace(call.key, make(call, schedule, patient));
+    return (latest_ = &*of_one_call_)->second;
+  }
   auto known = prepared_.find(call.key);
   if (known != prepared_.end() && known->second.found.epoch != epoch) {
     Findings found = findings(call.key, call.operation.signature);
@@ -167,13 +171,17 @@ CallDesk::Prepared CallDesk::make(const PreparedCall& call, const std::shared_pt
   made.source = schedule;
   if (!made.source) choose(call, patient, &made);
   check_schedule(made.source.collective(), key, ranks);
-  made.digest = digest(made.source);
+  made.digest = key.is_of_one_call() ? made.source.digest() : digest(made.source);
   const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
   const bool reduces = made.source.collective().is_reducing();
   const bool average = key.op == Op::average && reduces;
-  made.program =
-      communicator_->programs().get(made.source, {made.source.identity(), key.block_elements, element_bytes,
-                                                  key.in_place, average, made.coding, key.in_blocks});
+  const ProgramCache::Key of_program{
+      made.source.identity(), key.block_elements, element_bytes, key.in_place, average, made.coding,
+      key.in_blocks};
+  ProgramCache& programs = communicator_->programs();
+  made.program = key.is_of_one_call()
+                     ? std::make_shared<const Program>(programs.compile(made.source, of_program))
+                     : programs.get(made.source, of_program);
   made.arithmetic = {key.dtype, key.op == Op::premul_sum && !reduces ? Op::sum : key.op, ranks};
   return made;
 }

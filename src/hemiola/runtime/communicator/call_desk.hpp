@@ -32,6 +32,8 @@ struct ArrayView {
   BlockMemory blocks =
       {};  ///< where it is a list of arrays; `data` is the first one's, the first axis counts them
   bool writable = true;
+  /// By block, where these differ; null: all have one size.
+  std::shared_ptr<const std::vector<std::int64_t>> block_elements = {};
 
   std::int64_t element_count() const;
   std::int64_t byte_count() const { return element_count() * static_cast<std::int64_t>(bytes_of(dtype)); }
@@ -49,6 +51,7 @@ struct Call {
   std::optional<ArrayView> output;
   std::shared_ptr<const Schedule> schedule;  ///< null: choose one
   std::string algorithm;                     ///< then of this name; empty: any
+  bool has_blocks_by_weight = false;         ///< of the schedule: see kBlocksByWeight
   double timeout_s = 0;                      ///< 0: the communicator's
   std::string complaint;                     ///< of the caller: its arguments cannot even be written here
 };
@@ -123,6 +126,8 @@ class CallDesk {
   std::set<std::string> algorithms_;  ///< one copy of each name
   std::map<Key, Prepared> prepared_;
   const std::pair<const Key, Prepared>* latest_ = nullptr;
+  std::optional<std::pair<const Key, Prepared>>
+      of_one_call_;  ///< the latest of these; earlier ones are forgotten
   struct Digest {
     ProgramSource source;  ///< keeps the key's pointer from being used again
     std::uint64_t digest = 0;

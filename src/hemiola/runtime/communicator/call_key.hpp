@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hemiola/runtime/control/signature.hpp"
+#include "hemiola/runtime/executor/program/buffer_layout.hpp"
 #include "hemiola/runtime/executor/program/program.hpp"
 #include "hemiola/schedule/schedule.hpp"
 
@@ -25,6 +26,8 @@ struct CallKey {
 
   /// Whether it leaves the schedule to the planner, and so to the findings.
   bool is_ours_to_choose() const { return asked_for == nullptr && algorithm == nullptr; }
+  /// Whether the schedule was made for the sizes of one call, which seldom come again.
+  bool is_of_one_call() const { return block_elements == kBlocksByWeight; }
   friend auto operator<=>(const CallKey&, const CallKey&) = default;
 };
 

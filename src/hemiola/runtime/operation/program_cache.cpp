@@ -10,6 +10,14 @@ std::shared_ptr<const Program> ProgramCache::get(const ProgramSource& source, co
     found->second.last_use = ++uses_;
     return found->second.program;
   }
+  auto program = std::make_shared<const Program>(compile(source, key));
+  tasks_ += program->tasks.size();
+  programs_[key] = {source, program, ++uses_};
+  make_room();
+  return program;
+}
+
+Program ProgramCache::compile(const ProgramSource& source, const Key& key) const {
   CompileOptions options = common_;
   options.block_elements = key.block_elements;
   options.element_bytes = key.element_bytes;
@@ -17,11 +25,7 @@ std::shared_ptr<const Program> ProgramCache::get(const ProgramSource& source, co
   options.average = key.average;
   options.coding = key.coding;
   options.in_blocks = key.in_blocks;
-  auto program = std::make_shared<const Program>(source.compile(rank_, options));
-  tasks_ += program->tasks.size();
-  programs_[key] = {source, program, ++uses_};
-  make_room();
-  return program;
+  return source.compile(rank_, options);
 }
 
 void ProgramCache::make_room() {

@@ -28,6 +28,8 @@ class ProgramCache {
 
   /// Compiles on first use. Throws as `compile` does.
   std::shared_ptr<const Program> get(const ProgramSource& source, const Key& key);
+  /// Compiles, and remembers nothing.
+  Program compile(const ProgramSource& source, const Key& key) const;
 
  private:
   /// Tasks held in all; beyond it the least recently used programs go. About 100 bytes each.

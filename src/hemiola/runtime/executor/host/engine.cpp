@@ -151,10 +151,8 @@ void Engine::place_regions(const Buffers& buffers, const Arithmetic& arithmetic)
   const auto blocks = [](const BlockMemory& of) {
     return of ? std::span<std::byte* const>(*of) : std::span<std::byte* const>();
   };
-  regions_.set_blocks(Region::input, blocks(buffers.input_blocks),
-                      program_->bytes[static_cast<int>(Region::input)]);
-  regions_.set_blocks(Region::output, blocks(buffers.output_blocks),
-                      program_->bytes[static_cast<int>(Region::output)]);
+  regions_.set_blocks(Region::input, blocks(buffers.input_blocks), program_->input_begins);
+  regions_.set_blocks(Region::output, blocks(buffers.output_blocks), program_->output_begins);
   if (multiplies) multiply_input(arithmetic);
   regions_[Region::scratch] = work;
   regions_[Region::pool] = work += whole_lines(bytes(Region::scratch));
@@ -179,7 +177,7 @@ void Engine::multiply_input(const Arithmetic& arithmetic) {
     multiply_blocks(arithmetic, to);
   }
   if (program_->in_place) return;
-  regions_.set_blocks(Region::input, {}, 0);
+  regions_.set_blocks(Region::input, {}, {});
   input = to;
 }
 

@@ -10,6 +10,9 @@
 
 namespace hemiola {
 
+/// As a block's elements, of an all_to_all: each block has as many as the weights of its chunks add up to.
+inline constexpr std::int64_t kBlocksByWeight = -1;
+
 /// | kind                     | a block is         | input            | output           |
 /// |--------------------------|--------------------|------------------|------------------|
 /// | all_gather, gather       | a rank's input     | its own block    | blocks by owner  |
@@ -29,9 +32,9 @@ class BufferLayout {
   std::int64_t input_offset(Chunk chunk) const;
   std::int64_t output_offset(Chunk chunk) const;
 
-  std::int64_t block_bytes() const { return block_bytes_; }
-  std::int64_t input_bytes() const { return block_bytes_ * input_blocks_; }
-  std::int64_t output_bytes() const { return block_bytes_ * output_blocks_; }
+  /// Where a rank's blocks begin, with an end mark.
+  std::vector<std::int64_t> input_begins(Rank rank) const;
+  std::vector<std::int64_t> output_begins(Rank rank) const;
 
  private:
   struct ChunkPlace {
@@ -40,12 +43,19 @@ class BufferLayout {
   };
   std::size_t block_of(Chunk chunk) const;
   std::vector<std::int64_t> block_weights(std::span<const std::int64_t> chunk_weights) const;
+  void place_chunks(std::span<const std::int64_t> chunk_weights, std::int64_t block_elements,
+                    int element_bytes);
+  void place_blocks();
+  std::int64_t bytes_between(int src, int dst) const;
 
   const Collective* collective_;
   std::int64_t block_bytes_;
   int input_blocks_ = 1;
   int output_blocks_ = 1;
   std::vector<ChunkPlace> places_;
+  /// By src, then dst: the block's bytes, where it begins in src's input, and in dst's output. Empty where all have one
+  /// size.
+  std::vector<std::int64_t> bytes_of_block_, input_begin_, output_begin_;
 };
 
 /// How many blocks of the collective's kind a rank's input (output) holds; see the table above.

@@ -106,6 +106,8 @@ class Compiler {
     program_.coding = options.coding;
     program_.in_blocks = options.in_blocks;
     program_.in_place = in_place_;
+    program_.input_begins = layout_.input_begins(part.rank);
+    program_.output_begins = layout_.output_begins(part.rank);
     if (options.coding == Coding::none) return;
     const bool has_scratch = std::any_of(trace_.slots.begin(), trace_.slots.end(),
                                          [](const Slot& slot) { return slot.scratch > 0; });
@@ -162,9 +164,11 @@ class Compiler {
 
   /// Whether other memory of the user's begins there.
   bool begins_block(const Place& place) const {
-    const bool is_in_blocks = (place.region == Region::input && options_.in_blocks.input) ||
-                              (place.region == Region::output && options_.in_blocks.output);
-    return is_in_blocks && place.offset % layout_.block_bytes() == 0;
+    const auto begins_in = [&](const std::vector<std::int64_t>& begins) {
+      return std::binary_search(begins.begin(), begins.end(), place.offset);
+    };
+    if (place.region == Region::input && options_.in_blocks.input) return begins_in(program_.input_begins);
+    return place.region == Region::output && options_.in_blocks.output && begins_in(program_.output_begins);
   }
   const Message& message(const Turn& turn) const { return messages_[static_cast<std::size_t>(turn.message)]; }
   Task& task(TaskIndex index) { return program_.tasks[static_cast<std::size_t>(index)]; }
@@ -534,11 +538,11 @@ void Compiler::link_successors() {
 void Compiler::size_regions() {
   const bool uses_saved = program_.moves_input || !program_.saves.empty();
   std::int64_t* const bytes = program_.bytes;
-  bytes[static_cast<int>(Region::input)] = layout_.input_bytes();
-  bytes[static_cast<int>(Region::output)] = layout_.output_bytes();
+  bytes[static_cast<int>(Region::input)] = program_.input_begins.back();
+  bytes[static_cast<int>(Region::output)] = program_.output_begins.back();
   bytes[static_cast<int>(Region::scratch)] = memory_.scratch_bytes();
   bytes[static_cast<int>(Region::pool)] = memory_.pool().block_count() * memory_.block_bytes();
-  bytes[static_cast<int>(Region::saved)] = uses_saved ? layout_.output_bytes() : 0;
+  bytes[static_cast<int>(Region::saved)] = uses_saved ? bytes[static_cast<int>(Region::output)] : 0;
   if (forms_) {
     bytes[static_cast<int>(Region::coded)] = forms_->region_bytes();
     program_.forms = forms_->take();

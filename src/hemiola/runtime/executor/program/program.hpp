@@ -163,8 +163,9 @@ struct Program {
   /// The collective may permute in place, so the input is moved to `saved` first and read from there.
   bool moves_input = false;
   InBlocks in_blocks;
-  bool in_place = false;                  ///< input and output are the same bytes
-  std::optional<Exchange> exchange = {};  ///< where it is one
+  std::vector<std::int64_t> input_begins, output_begins;  ///< of their blocks, with an end mark
+  bool in_place = false;                                  ///< input and output are the same bytes
+  std::optional<Exchange> exchange = {};                  ///< where it is one
 
   friend bool operator==(const Program&, const Program&) = default;
 };
