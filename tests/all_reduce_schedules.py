@@ -66,6 +66,7 @@ def levels(n: int) -> Iterator[hm.Schedule]:
             if nodes > 2:
                 yield algorithms.all_reduce_late_hierarchical(nodes, each, 0, segments=2, reduced=1)
             yield algorithms.all_reduce_uneven_rails([each, nodes], {1: 2.0}, 3)
+            yield algorithms.all_reduce_pooled_exchange(nodes, each, {1: 0.0}, 2)
             yield algorithms.all_reduce_themis(
                 [each, nodes], ["ring", "ring"], nbytes=4096, chunk_count=2, **COST
             )

@@ -31,7 +31,7 @@ class Conditions:
     late : mapping of rank to float, seconds after the others that this rank arrives, >= 0.
     slow : mapping of rank to float, factor >= 1 by which this rank's ports are slower; or of a network card,
         ``"nic:mlx5_1"``, by which all its links are slower, both ways: `Topology.nics` has the names. Where several
-        hosts have a NIC of that name, ``"nic:HOST/mlx5_1"``, HOST being a node's number.
+        hosts have a NIC of that name, ``"nic:HOST/mlx5_1"``, HOST being a node's number. A NIC of factor inf is dead.
     density : float in (0, 1], share of elements that are not zero. Below 1 messages may leave zeros out: `plan`,
         `simulate` and `lower_bound` heed it, for elements of 4 bytes of which each is as likely not zero as any other,
         on every rank by itself. Data have a density of their own, so who runs collectives refuses it.
@@ -58,8 +58,13 @@ class Conditions:
                 raise ArgumentError(
                     f"conditions: expected a rank or a NIC such as 'nic:mlx5_1', found slow[{key!r}]"
                 )
-            if not (factor >= 1 and math.isfinite(factor)):
-                raise ArgumentError(f"conditions: expected a finite slow[{key!r}] >= 1, found {factor}")
+            if not factor >= 1:
+                raise ArgumentError(f"conditions: expected slow[{key!r}] >= 1, found {factor}")
+            if math.isinf(factor) and not isinstance(key, str):
+                raise ArgumentError(
+                    f"conditions: expected a finite slow[{key!r}], found inf; only a NIC may be dead. Leave out a rank "
+                    "whose ports are all dead: Topology.without_ranks"
+                )
         if not 0 < self.density <= 1:
             raise ArgumentError(f"conditions: expected a density in (0, 1], found {self.density}")
 
@@ -90,7 +95,8 @@ class Conditions:
             for rank, factor in sorted(self.slow_ranks.items())
         ]
         return ranks + [
-            f"NIC {nic} is {factor:g} times slower" for nic, factor in sorted(self.slow_nics.items())
+            f"NIC {nic} is dead" if math.isinf(factor) else f"NIC {nic} is {factor:g} times slower"
+            for nic, factor in sorted(self.slow_nics.items())
         ]
 
 

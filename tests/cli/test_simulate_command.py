@@ -86,7 +86,7 @@ def test_algorithms_for_slow_ranks_are_simulated_by_name(hemiola, tmp_path: Path
     network = hm.topologies.switch(6, latency_s=1e-6, bandwidth=1e9)
     if name in ("all_reduce_uneven_rails", "all_reduce_grid_trees"):
         network = hm.topologies.switch_2d([2, 3], latency_s=1e-6, bandwidth=[4e9, 1e9])
-    elif "rail" in name:  # three hosts of two ranks
+    elif "rail" in name or "pooled" in name:  # three hosts of two ranks
         links = [link for rank in range(6) for link in ((rank, 6, 1e-6, 1e9), (6, rank, 1e-6, 1e9))]
         links += [(rank, rank ^ 1, 1e-6, 4e9) for rank in range(6)]
         network = hm.Topology(6, links, switch_count=1, nodes=[0, 0, 1, 1, 2, 2])

@@ -200,6 +200,9 @@ def best_measurable_segments(
 def best_rail_variant(task: Task, *, load: float, rounds: int, chunks: int) -> Variant:
     """Choose the segments of an exchange over hosts on every rail."""
 
+def nic_bandwidths(topology: hemiola._core.Topology, slow: Mapping[int, float]) -> list[float]:
+    """Say how many bytes a second of each rank's NICs are its own."""
+
 def slow_hosts(topology: hemiola._core.Topology, slow: Mapping[int, float]) -> tuple[dict[int, float], int]:
     """
     Say which hosts' NICs are slower than the fastest host's, and how many ranks a host has.

@@ -99,6 +99,9 @@ from hemiola.algorithms.slow_exchanges import (
 from hemiola.algorithms.slow_grid import (
     all_reduce_grid_trees as all_reduce_grid_trees,
 )
+from hemiola.algorithms.slow_nics import (
+    all_reduce_pooled_exchange as all_reduce_pooled_exchange,
+)
 from hemiola.algorithms.slow_rails import (
     all_reduce_uneven_rails as all_reduce_uneven_rails,
 )

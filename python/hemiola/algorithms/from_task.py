@@ -69,6 +69,15 @@ def _slow_hosts(task: Task) -> dict[int, float]:
     return slow
 
 
+def _nic_rates(task: Task) -> dict[int, float]:
+    _topology(task)
+    if not task.nic_rates:
+        raise ArgumentError(
+            "expected hosts of as many ranks each, numbered host by host, some ranks with slower NICs than others"
+        )
+    return task.nic_rates
+
+
 def _grid(task: Task) -> Grid:
     _topology(task)
     if task.grid is None:
@@ -93,6 +102,7 @@ _SOURCES: dict[str, Callable[[Task], Any]] = {
     "slow_hosts": _slow_hosts,
     "host_count": lambda task: task.rank_count // task.slow_hosts[1],
     "ranks_per_host": lambda task: task.slow_hosts[1],
+    "nic_rates": _nic_rates,
     "nodes": lambda task: len(task.ranks_per_node),
     "ranks_per_node": _ranks_per_node,
     "groups": lambda task: task.core.group_count if task.core.group_count > 1 else None,

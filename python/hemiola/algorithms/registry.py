@@ -12,6 +12,7 @@ from hemiola.algorithms import (
     late_relayed,
     slow_exchanges,
     slow_grid,
+    slow_nics,
     slow_rails,
     slow_relayed,
     stragglar_matching,
@@ -173,6 +174,7 @@ for _algorithm in (
     *late_relayed.ALGORITHMS,
     *slow_exchanges.ALGORITHMS,
     *slow_relayed.ALGORITHMS,
+    *slow_nics.ALGORITHMS,
     *slow_rails.ALGORITHMS,
     *slow_grid.ALGORITHMS,
 ):

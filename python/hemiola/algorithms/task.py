@@ -20,6 +20,11 @@ from hemiola.topology.grid_of import Grid, grid_of
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import PortSpeed
 
+#: Rates that differ by less are one.
+_ALIKE = 1e-9
+#: A slower NIC carries less than its messages cost: for one of 1e-6 of the rate, an eighth more of them.
+_LEAST_RATE = 0.01
+
 
 @typed
 @dataclass(frozen=True)
@@ -104,6 +109,25 @@ class Task:
         if self.topology is None:
             return {}, 1
         return core.slow_hosts(self.topology, self.conditions.slow_ranks)
+
+    @cached_property
+    def nic_rates(self) -> dict[int, float]:
+        """The rates of slower NICs over the fastest one, by rank; 0 for one without, or with less than a hundredth.
+
+        Nothing where no host has NICs that differ, where a host has none, where hosts have one rank each or not as many
+        as the others, and where ranks are not numbered host by host.
+        """
+        counts = [] if self.topology is None else self.ranks_per_node
+        if self.topology is None or len(counts) < 2 or not 2 <= min(counts) == max(counts):
+            return {}
+        own = np.array(core.nic_bandwidths(self.topology, self.conditions.slow_ranks))
+        by_host = own.reshape(len(counts), -1)
+        differ = by_host.max(axis=1) > by_host.min(axis=1) * (1 + _ALIKE)
+        if not differ.any() or not by_host.any(axis=1).all() or bool((np.diff(self.nodes) < 0).any()):
+            return {}
+        rates = own / own.max()
+        rates[rates < _LEAST_RATE] = 0.0
+        return {rank: float(rate) for rank, rate in enumerate(rates) if rate < 1 - _ALIKE}
 
     @cached_property
     def core(self) -> core.Task:

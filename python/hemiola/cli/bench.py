@@ -147,7 +147,7 @@ def _data(lines: list[Line], emulate: Path | None, conditions: Conditions) -> di
         "root": pattern.root if pattern.kind in ROOTED else None,
         "emulated": None if emulate is None else printable(str(emulate)),
         "late": {str(rank): time for rank, time in conditions.late.items()},
-        "slow": {str(key): factor for key, factor in conditions.slow.items()},
+        "slow": values.slow_as_data(conditions),
         "mean_busbw": mean_busbw(lines),
         "sizes": [
             {

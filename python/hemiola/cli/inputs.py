@@ -21,6 +21,7 @@ from hemiola.conditions import NIC_KEY, Conditions
 from hemiola.errors import ArgumentError, FormatError, TopologyWarning
 from hemiola.synthesis import DEFAULT_NBYTES, topology_algorithms
 from hemiola.topology import files as topology_files
+from hemiola.topology.named_nics import without_dead
 from hemiola.topology.port_speed import port_speed
 from hemiola.topology.wiring import TopologyFile
 from hemiola.units import format_bytes
@@ -53,9 +54,10 @@ def read_topology(
 
 
 def without_nics(read: TopologyFile, nics: Iterable[str] | None) -> TopologyFile:
-    """Return the topology as --without-nic says; raise ArgumentError for a NIC that it has not."""
+    """Return the topology as --without-nic says; raise ArgumentError for a NIC that it has not, and for
+    the last one of a host."""
     names = [part.strip().removeprefix(NIC_KEY) for text in nics or () for part in text.split(",")]
-    return read.of(read.topology.without_nics(names)) if names else read
+    return read.of(without_dead(read.topology, names)) if names else read
 
 
 def with_changed_links(

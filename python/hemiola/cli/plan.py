@@ -101,7 +101,7 @@ def _data(made: Plan) -> dict[str, Any]:
         "rank_count": made.rank_count,
         "topology": made.topology_name,
         "late": {str(rank): time for rank, time in made.conditions.late.items()},
-        "slow": {str(key): factor for key, factor in made.conditions.slow.items()},
+        "slow": values.slow_as_data(made.conditions),
         "density": made.conditions.density,
         "network": made.network,
         "algorithm": made.name,

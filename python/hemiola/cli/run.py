@@ -15,7 +15,7 @@ from hemiola.cli import options
 from hemiola.cli.inputs import emulated, load_array, load_schedule, rank_count_of
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, counted, fitted, line_above_bar, printable, table
-from hemiola.cli.values import read_algorithm, read_conditions
+from hemiola.cli.values import read_algorithm, read_conditions, slow_as_data
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.launch_environment import Job
 from hemiola.errors import ArgumentError
@@ -248,7 +248,7 @@ def _data(comparison: Comparison, emulate: Path | None) -> dict[str, Any]:
         "in_place": contest.in_place,
         "emulated": None if emulate is None else printable(str(emulate)),
         "late": {str(rank): time for rank, time in contest.conditions.late.items()},
-        "slow": {str(key): factor for key, factor in contest.conditions.slow.items()},
+        "slow": slow_as_data(contest.conditions),
         "bound_s": comparison.bound.seconds,
         "bound_witness": comparison.bound.witness,
         "planned": comparison.planned,

@@ -45,14 +45,14 @@ def read_seconds(text: str) -> float:
     return units.parse_seconds(printable(text))
 
 
-def read_factor(text: str) -> float:
-    """Read '2', '1.5' or '2x' as a factor of at least 1."""
+def read_factor(text: str, *, may_be_dead: bool = False) -> float:
+    """Read '2', '1.5' or '2x' as a factor of at least 1; 'inf' too for a part that may be dead."""
     text = printable(text)
     try:
         factor = float(text.strip().removesuffix("x"))
     except ValueError:
         factor = math.nan
-    if not (math.isfinite(factor) and factor >= 1):
+    if not factor >= 1 or (math.isinf(factor) and not may_be_dead):
         raise FormatError(f"expected a factor of at least 1 such as '2' or '1.5x', found {_quoted(text)}")
     return factor
 
@@ -116,8 +116,13 @@ def read_slow_ports(texts: Iterable[str]) -> dict[int | str, float]:
             raise FormatError(f"expected nic:NAME=factor such as 'nic:mlx5_1=2', found {_quoted(part)}")
         if nic in found:
             raise ArgumentError(f"{nic} is given twice; keep one")
-        found[nic] = read_factor(factor_text)
+        found[nic] = read_factor(factor_text, may_be_dead=True)
     return found
+
+
+def slow_as_data(conditions: Conditions) -> dict[str, float | str]:
+    """Return the factors by rank or NIC for JSON, which has no number for a dead NIC: "inf"."""
+    return {str(key): "inf" if math.isinf(factor) else factor for key, factor in conditions.slow.items()}
 
 
 def read_link(text: str, topology: Topology | None = None) -> tuple[int, int]:

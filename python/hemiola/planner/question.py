@@ -85,6 +85,7 @@ class Question:
     is_fluid : bool, the model of the network.
     is_enough : bool, set by a source whose schedules come so near the bound that none need be searched for.
     is_around_enough : bool, set where those are around a late rank: large ones that know of none are left out.
+    simulating : str, the share of the budget for simulations; a larger one is set where searches are spared.
     least_chunks : int, set by a source beside which fewer chunks are not worth a search.
     """
 
@@ -100,6 +101,7 @@ class Question:
     is_fluid: bool = True
     is_enough: bool = False
     is_around_enough: bool = False
+    simulating: str = "simulated"
     least_chunks: int = 1
 
 

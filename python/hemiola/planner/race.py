@@ -60,7 +60,7 @@ class Race:
         self._shared_message_s = task.shared_message_s
         self._searches = question.searches
         self._in_simulation = IN_SIMULATION[network]
-        self._budget = self._searches.share("simulated") / self._in_simulation  #: in transfers
+        self._budget = self._searches.share(question.simulating) / self._in_simulation  #: in transfers
         #: The lower bound, where formulas know too little of the network to decide anything.
         self._least_s = question.bound_s if "uneven" in question.traits else None
         self._has_spared = False

@@ -12,7 +12,7 @@ from hemiola._core import Schedule
 from hemiola.algorithms import Candidate
 from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.planner.around_late_rank import around_late_rank, beside_late_rank
-from hemiola.planner.around_slow import near_grid_trees
+from hemiola.planner.around_slow import near_grid_trees, near_pooled_nics
 from hemiola.planner.balanced_exchange import balanced_exchange
 from hemiola.planner.far_first import far_first
 from hemiola.planner.in_segments import in_segments
@@ -78,6 +78,7 @@ SOURCES = (
     Source(around_late_rank, _ALL_REDUCE, ("one late", "several ways"), 5),
     Source(on_mesh, _ALL_REDUCE, ("mesh",), 2, is_spared=True),
     Source(near_grid_trees, _ALL_REDUCE, ("slow", "several ways"), _BY_FORMULA),
+    Source(near_pooled_nics, _ALL_REDUCE, ("hosts", "uneven"), _BY_FORMULA),
     Source(synthesized, (), ("several ways",), 0, is_spared=True),
     Source(one_shot, _ALL_REDUCE, ("uneven",), 1),
     Source(multiplying, _ALL_REDUCE, ("uneven",), 1),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from hemiola._core import Topology
 from hemiola.conditions import NIC_KEY, Conditions
+from hemiola.errors import ArgumentError
 
 #: Longer lists of names are cut.
 _NAMES_SHOWN = 16
@@ -52,14 +54,19 @@ def slow_links(topology: Topology, slow: Mapping[str, float]) -> dict[tuple[int,
 def settled(topology: Topology, conditions: Conditions) -> tuple[Topology, Conditions]:
     """Apply conditions to a topology: slow NICs become slower links of it, so that only ranks are left to be slow.
 
-    Where slow NICs are the only ones of their ranks, these count as slow ranks, so that schedules for such are used.
-    Returns the same objects where no NIC is named.
+    Dead ones are left out. Where slow NICs are the only ones of their ranks, these count as slow ranks, so that
+    schedules for such are used. Returns the same objects where no NIC is named.
 
     Raises
     ------
     ArgumentError
-        A NIC that the topology has not, or that several of its hosts have.
+        A NIC that the topology has not, or that several of its hosts have, or ranks that only dead NICs join to others.
     """
+    dead = [name for name, factor in conditions.slow_nics.items() if math.isinf(factor)]
+    if dead:
+        topology = without_dead(topology, dead)
+        alive = {key: each for key, each in conditions.slow.items() if not math.isinf(each)}
+        conditions = replace(conditions, slow=alive)
     if not conditions.slow_nics:
         return topology, conditions
     slower = topology.degraded({f"{NIC_KEY}{name}": factor for name, factor in conditions.slow_nics.items()})
@@ -67,6 +74,22 @@ def settled(topology: Topology, conditions: Conditions) -> tuple[Topology, Condi
     if not ranks and (ports := _slow_ports(topology, _link_factors(topology, conditions.slow_nics))):
         return topology, replace(conditions, slow=ports)
     return slower, replace(conditions, slow=ranks)
+
+
+def without_dead(topology: Topology, nics: Iterable[str]) -> Topology:
+    """Return it without these NICs; raise ArgumentError where ranks cannot reach each other any more."""
+    left = topology.without_nics(list(nics))
+    links, vertices = left.links, left.rank_count + left.switch_count
+    for near, far in (("src", "dst"), ("dst", "src")):
+        reached = np.arange(vertices) == 0
+        while (further := links[far][reached[links[near]] & ~reached[links[far]]]).size:
+            reached[further] = True
+        for rank in np.flatnonzero(~reached[: left.rank_count]):
+            raise ArgumentError(
+                f"without NICs {_shortened(sorted(nics))} rank {rank} of host {left.nodes[rank]} cannot reach the "
+                "others; keep a NIC of each host, or leave out its ranks: Topology.without_ranks"
+            )
+    return left
 
 
 def _link_factors(topology: Topology, slow_nics: Mapping[str, float]) -> NDArray[np.float64]:

@@ -148,6 +148,14 @@ void bind_exchanges(nb::module_& a) {
       "task"_a, nb::kw_only(), "load"_a, "rounds"_a, "chunks"_a,
       "Choose the segments of an exchange over hosts on every rail.");
   a.def(
+      "nic_bandwidths",
+      [](const Topology& topology, const RankFactors& slow) {
+        auto found = vertex_bandwidths(topology, slowed_bandwidths(topology, conditions_of({}, slow)));
+        found.resize(static_cast<std::size_t>(topology.rank_count()));
+        return found;
+      },
+      "topology"_a, "slow"_a, "Say how many bytes a second of each rank's NICs are its own.");
+  a.def(
       "slow_hosts",
       [](const Topology& topology, const RankFactors& slow) {
         SlowHosts found = slow_hosts(topology, slowed_bandwidths(topology, conditions_of({}, slow)));

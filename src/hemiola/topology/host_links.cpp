@@ -88,17 +88,22 @@ std::vector<bool> links_between_hosts(const Topology& topology) {
   return between;
 }
 
-std::vector<double> host_bandwidths(const Topology& topology, const std::vector<double>& bandwidth) {
-  const std::vector<int> host = host_of_vertices(topology);
+std::vector<double> vertex_bandwidths(const Topology& topology, const std::vector<double>& bandwidth) {
   const std::vector<bool> between = links_between_hosts(topology);
   const std::vector<double> share = shares_that_go_on(topology, bandwidth);
-  std::vector<double> of_vertex(host.size());
+  std::vector<double> of_vertex(static_cast<std::size_t>(topology.vertex_count()));
   for (std::size_t l = 0; l < bandwidth.size(); ++l) {
     const Link& link = topology.links()[l];
     if (between[l])
       of_vertex[static_cast<std::size_t>(link.src)] +=
           bandwidth[l] * share[static_cast<std::size_t>(link.dst)];
   }
+  return of_vertex;
+}
+
+std::vector<double> host_bandwidths(const Topology& topology, const std::vector<double>& bandwidth) {
+  const std::vector<int> host = host_of_vertices(topology);
+  const std::vector<double> of_vertex = vertex_bandwidths(topology, bandwidth);
   const auto hosts = static_cast<std::size_t>(topology.node_count());
   std::vector<double> together(hosts), weakest(hosts, std::numeric_limits<double>::infinity());
   std::vector<int> ranks(hosts);

@@ -17,6 +17,10 @@ std::vector<int> host_of_vertices(const Topology& topology);
 /// Per link, whether it lies between hosts, that is, not both its ends belong to one.
 std::vector<bool> links_between_hosts(const Topology& topology);
 
+/// Per vertex, bytes per second of its links to other hosts, `bandwidth` being those of each link now. A rank has its share
+/// of a NIC that it shares with others of its host, and 0 where it has none.
+std::vector<double> vertex_bandwidths(const Topology& topology, const std::vector<double>& bandwidth);
+
 /// Per host, bytes per second that leave it, `bandwidth` being those of each link now. A rank has its share of a NIC that it
 /// shares with others of its host. Where every rank has links to other hosts, or shares, the weakest rank counts for all of
 /// them: an exchange on rails waits for it.
