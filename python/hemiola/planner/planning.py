@@ -127,13 +127,9 @@ def plan(
         effort=effort,
         watches_ports=watches_ports,
     )
-    # Every schedule pays for the launch, so that the race leaves it out; and ranks have switches only forward.
-    launch_s = topology.launch_s
-    launched = topology
-    if launch_s or topology.reduces or topology.multicasts:
-        launched = topology.replaced(launch_s=0.0, reduces=[], multicasts=[])
-    facts = facts_of(launched, kind, size, dense, root, shared_message_s, most, sizes, entries)
-    task, bound, name = facts.task, facts.bound, topology.name
+    launch_s, raced_on = topology.launch_s, _as_raced(topology)
+    facts = facts_of(raced_on, kind, size, dense, root, shared_message_s, most, sizes, entries)
+    task, bound = facts.task, facts.bound
     with ProgressBar("planning") as bar:
         # Cores that add have costs a message, too; unless the links say which, none are made on purpose.
         is_network_alone = math.isinf(combine_bandwidth)
@@ -169,7 +165,7 @@ def plan(
         kind,
         size,
         topology.rank_count,
-        name,
+        topology.name,
         told,
         network,
         bound.after_launch(launch_s) if launch_s else bound,
@@ -182,6 +178,13 @@ def plan(
         if_messages_cost=again if is_network_alone and shared_message_s == 0 else None,
         sizes=sizes,
     )
+
+
+def _as_raced(topology: Topology) -> Topology:
+    """Return it as schedules race on it: all of them pay for the launch, and ranks have switches only forward."""
+    if topology.launch_s or topology.reduces or topology.multicasts:
+        return topology.replaced(launch_s=0.0, reduces=[], multicasts=[])
+    return topology
 
 
 def _plan_with_message_cost(
