@@ -1,12 +1,13 @@
 """Two hundred random plans, each against the best that is found with twenty times the effort.
 
-    python benchmarks/plans.py [--count 200] [--seed 0] [--seconds S] [--json]
+    python benchmarks/plans.py [--count 200] [--seed 0] [--small] [--seconds S] [--json]
 
 Goals: a plan takes at most 1.05 times the best found in 95 % of the settings, 1.25 times at the worst, and none is
 predicted below its lower bound. Where a rank is late, times count from its arrival: the wait, which nobody can shorten,
 would bring every ratio nearer to one. The ratio of whole times stands beside it. The best found is the fastest of a
 plan with twenty times the effort, of schedules synthesized with other numbers of chunks, of the algorithms made for the
-topology with more chunks, and of forests, and what is matched or made for hosts, around a late rank.
+topology with more chunks, and of forests, and what is matched or made for hosts, around a late rank. Beside all-reduces
+stand published all-gathers in one shot, and recursive multiplying. With --small all are all-reduces of 8 B to 256 KiB.
 Prints each setting above 1.05 with what its plan left out, as soon as it is known; exit code 1 where a prediction is
 below the bound. Ctrl-C ends the run with what there is, and so does the end of so many seconds."""
 
@@ -36,7 +37,7 @@ from hemiola.synthesis import (
     search,
     topology_algorithms,
 )
-from random_settings import MOST_RANKS, Setting, random_setting
+from random_settings import MOST_RANKS, Setting, random_setting, small_setting
 
 EFFORT = 20.0
 GOAL, GOAL_SHARE, WORST_GOAL = 1.05, 0.95, 1.25
@@ -52,6 +53,7 @@ _CHUNKS, _PIECES, _PARTS = (2, 8, 32), (4, 16, 128), (4, 16, 64)
 #: alone: of a cube of 128 ranks each number takes 29 CPU s.
 _MOST_VERTICES, _MANY_VERTICES, _PIECES_OF_MANY = 128, 64, (16,)
 _WITH_ONE_ROOT = ("broadcast", "reduce")
+_GATHERS = ("all_gather_direct", "all_gather_bruck")
 #: Of what is made around a late rank: chunks down each tree or rail, and shares of the buffer that the others reduce
 #: while they wait. Links of the late rank times all links: each of the former has a forest of its own.
 _LATE_PIECES, _LATE_SHARES, _MOST_LATE_LINKS = (4, 16, 64, 256), (1.0, 0.75, 0.5, 0.25), 10_000
@@ -77,6 +79,7 @@ class Judged:
     best_s: float
     planning_s: float
     left_out: list[str]
+    is_small: bool
 
     @property
     def ratio(self) -> float:
@@ -99,7 +102,7 @@ class Judged:
         return (
             f"{self.ratio:.3f}{whole} {self.setting}: {self.plan} {self.plan_s * 1e3:.4g} ms, {self.best} "
             f"{self.best_s * 1e3:.4g} ms, bound {self.bound_s * 1e3:.4g} ms; left out: {left_out}\n"
-            f"  python benchmarks/plans.py --seed {self.seed} --count 1"
+            f"  python benchmarks/plans.py --seed {self.seed} --count 1{' --small' * self.is_small}"
         )
 
 
@@ -110,9 +113,9 @@ def _over(seconds: float, least: float) -> float:
     return 1.0 if seconds <= 0 else math.inf
 
 
-def judge(seed: int) -> Judged:
+def judge(seed: int, *, is_small: bool = False) -> Judged:
     """Plan the setting of a seed, and look for something better."""
-    setting = random_setting(seed)
+    setting = small_setting(seed) if is_small else random_setting(seed)
     begin_s = time.process_time()
     plan = setting.plan(1.0)
     planning_s = time.process_time() - begin_s
@@ -133,6 +136,7 @@ def judge(seed: int) -> Judged:
         best_s,
         planning_s,
         [str(one) for one in plan.left_out],
+        is_small,
     )
 
 
@@ -183,6 +187,8 @@ def _others(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
             yield f"{name} ({parts} chunks)", schedule
     if kind in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"):
         yield from _forests(setting)
+    if kind == "all_reduce":
+        yield from _in_whole_buffers(setting)
     if kind == "all_reduce" and setting.conditions.late:
         yield from _around_late_rank(setting)
 
@@ -200,6 +206,19 @@ def _forests(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
         except ArgumentError:
             return
         yield f"forest ({pieces} pieces)", found.schedule
+
+
+def _in_whole_buffers(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
+    """Make all-reduces that send whole buffers: all at once, or by the factors of a host's ranks and of the hosts."""
+    n, hosts = setting.topology.rank_count, setting.topology.node_count
+    if 2 * n * n <= _MOST_TRANSFERS:
+        for name in _GATHERS:
+            yield f"one_shot of {name}", hm.algorithms.get(name).generate(n).one_shot_all_reduce()
+    shapes = {(hosts, n // hosts)[::-1], *((size, n // size) for size in range(2, n) if n % size == 0)}
+    for dims in sorted(one for one in shapes if math.prod(one) == n and sum(one) * n <= _MOST_TRANSFERS // 4):
+        for scattered in (0, 1):
+            made = hm.algorithms.all_reduce_recursive_multiplying(dims, ("switch",) * 2, scattered=scattered)
+            yield f"recursive multiplying {dims}, {scattered} scattered", made
 
 
 def _around_late_rank(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
@@ -239,7 +258,7 @@ def _around_late_rank(setting: Setting) -> Iterator[tuple[str, hm.Schedule]]:
                 yield f"late_forest ({pieces} pieces, {share:g} of the buffer)", found
 
 
-def judge_all(seed: int, count: int, seconds: float) -> list[Judged]:
+def judge_all(seed: int, count: int, seconds: float, *, is_small: bool = False) -> list[Judged]:
     """Judge `count` settings from `seed` on, or as many as fit into so many seconds."""
     begin_s, judged = time.monotonic(), []
     with ProgressBar("plans") as progress:
@@ -247,7 +266,7 @@ def judge_all(seed: int, count: int, seconds: float) -> list[Judged]:
             for at in range(seed, seed + count):
                 if time.monotonic() - begin_s > seconds:
                     break
-                one = judge(at)
+                one = judge(at, is_small=is_small)
                 judged.append(one)
                 progress(len(judged), count)
                 if one.ratio > GOAL or one.is_below_bound:
@@ -281,11 +300,12 @@ def main() -> int:
     )
     parser.add_argument("--count", type=int, default=200, help="settings")
     parser.add_argument("--seed", type=int, default=0, help="of the first; the others follow")
+    parser.add_argument("--small", action="store_true", help="all-reduces of 8 B to 256 KiB")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no setting after so many")
     parser.add_argument("--json", action="store_true", help="print one JSON line, with every setting")
     history.add_option(parser)
     asked = parser.parse_args()
-    judged = judge_all(asked.seed, asked.count, asked.seconds)
+    judged = judge_all(asked.seed, asked.count, asked.seconds, is_small=asked.small)
     found = summary(judged)
     settings = [{**asdict(one), "ratio": one.ratio, "whole_ratio": one.whole_ratio} for one in judged]
     history.record(asked, settings)

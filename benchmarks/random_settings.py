@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hemiola as hm
@@ -15,6 +15,7 @@ from random_problems import KINDS, is_rooted
 
 MOST_RANKS = 1024
 _SMALLEST, _LARGEST = 1 << 10, 1 << 30
+_LEAST, _MOST_OF_SMALL = 8, 256 << 10
 _LATENCIES_S = (0.5e-6, 1e-6, 5e-6)
 _BANDWIDTHS = (12.5e9, 25e9, 50e9, 200e9)
 
@@ -58,6 +59,14 @@ def random_setting(seed: int) -> Setting:
             late = {rng.randrange(ranks): whole_s * math.exp(rng.uniform(math.log(0.1), math.log(10)))}
     root = rng.randrange(ranks) if is_rooted(kind) else 0
     return Setting(seed, label, topology, kind, root, nbytes, hm.Conditions(late=late, slow=slow))
+
+
+def small_setting(seed: int) -> Setting:
+    """Make the same network with the same conditions, and an all-reduce of 8 B … 256 KiB."""
+    setting = random_setting(seed)
+    rng = random.Random(f"small plans: {seed}")
+    nbytes = round(math.exp(rng.uniform(math.log(_LEAST), math.log(_MOST_OF_SMALL))))
+    return replace(setting, kind="all_reduce", root=0, nbytes=nbytes)
 
 
 def _speed(rng: random.Random) -> dict[str, Any]:

@@ -99,8 +99,9 @@ def _on_grid(question: Question) -> Iterator[Steps]:
     if grid is None:
         return
     count = len(grid.dims)
-    for scattered in range(1 if {"ring", "line"}.intersection(grid.wires) else count):
-        for parts in sorted({1 if _messages_cost(question) else count, count}):
+    passes_on = not {"ring", "line"}.isdisjoint(grid.wires)
+    for scattered in range(1 if passes_on else count):
+        for parts in sorted({count if passes_on and not _messages_cost(question) else 1, count}):
             yield Steps(grid.dims, grid.wires, scattered, parts)
 
 
