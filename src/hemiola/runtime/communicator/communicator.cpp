@@ -10,7 +10,6 @@
 #include "hemiola/runtime/adaptation/density_watch.hpp"
 #include "hemiola/runtime/adaptation/late_habits.hpp"
 #include "hemiola/runtime/adaptation/late_watch.hpp"
-#include "hemiola/runtime/operation/agreement.hpp"
 #include "hemiola/runtime/operation/surrender.hpp"
 #include "hemiola/topology/conditions.hpp"
 
@@ -223,7 +222,7 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   const std::int64_t now_ns = members_.now_ns();
   const double timeout_s = call.timeout_s > 0 ? call.timeout_s : options_.timeout_s;
   watch_.begin(number, signature, timeout_s, interrupted, now_ns);
-  connection_.wire->begin_operation(tag_of(number, signature));
+  connection_.wire->begin_operation(tags_.of(number, signature));
   const std::int64_t own_ns = own_time_.enter(now_ns);
   own_arrivals_.next_row()[0] = {now_ns, own_ns};
   own_arrivals_.commit({signature.kind, signature.byte_count()});

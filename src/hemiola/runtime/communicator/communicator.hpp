@@ -26,6 +26,7 @@
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/patience.hpp"
 #include "hemiola/runtime/messages/messenger.hpp"
+#include "hemiola/runtime/operation/agreement.hpp"
 #include "hemiola/runtime/operation/operation_watch.hpp"
 #include "hemiola/runtime/operation/own_time.hpp"
 #include "hemiola/runtime/operation/program_cache.hpp"
@@ -178,6 +179,7 @@ class Communicator {
   ProgramCache programs_;
 
   Turn running_;  ///< of the thread that runs an operation; guards all down to `broken_`
+  Tags tags_;
   OperationWatch watch_;
   Adaptation adaptation_;
   WaitingRecord waiting_record_;  ///< while words are waited for

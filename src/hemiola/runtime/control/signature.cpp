@@ -31,10 +31,6 @@ bool Signature::everybody_depends_on_everybody(int rank_count) const {
   }
 }
 
-std::int64_t Signature::byte_count() const {
-  return element_count * static_cast<std::int64_t>(bytes_of(dtype));
-}
-
 std::string describe_array(const Signature& signature) {
   std::string text(name_of(signature.dtype));
   text += "[";

@@ -63,7 +63,7 @@ struct Signature {
   bool everybody_depends_on_everybody(int rank_count) const;
   void set_shape(std::span<const std::int64_t> dimensions);
   /// Of the array; 0 where there is none.
-  std::int64_t byte_count() const;
+  std::int64_t byte_count() const { return element_count * static_cast<std::int64_t>(bytes_of(dtype)); }
   /// The part that ranks must have in common: all but the shape.
   struct Common {
     std::uint64_t call, schedule_digest;

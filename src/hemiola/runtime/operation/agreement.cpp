@@ -71,10 +71,13 @@ Difference difference(const Signature& left, const Signature& right) {
 
 }  // namespace
 
-OperationTag tag_of(std::uint64_t number, const Signature& signature) {
+OperationTag Tags::of(std::uint64_t number, const Signature& signature) {
   const Signature::Common common = signature.common();
-  return {.operation = static_cast<std::uint32_t>(number),
-          .digest = hash64(std::as_bytes(std::span(&common, 1)))};
+  if (latest_ != common) {
+    digest_ = hash64(std::as_bytes(std::span(&common, 1)));
+    latest_ = common;
+  }
+  return {.operation = static_cast<std::uint32_t>(number), .digest = digest_};
 }
 
 void check_agreement(std::uint64_t number, const Members& members, Rank rank, const Roll::Entry& said,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "hemiola/base/index.hpp"
 #include "hemiola/runtime/control/roll.hpp"
@@ -15,7 +16,14 @@ namespace hemiola {
 void check_agreement(std::uint64_t number, const Members& members, Rank rank, const Roll::Entry& said,
                      const Signature& own);
 
-/// The tag on messages of operation `number` for a rank with this statement.
-OperationTag tag_of(std::uint64_t number, const Signature& signature);
+/// The tags on messages of a rank's operations. Keeps the latest digest, because most calls come again.
+class Tags {
+ public:
+  OperationTag of(std::uint64_t number, const Signature& signature);
+
+ private:
+  std::optional<Signature::Common> latest_;
+  std::uint64_t digest_ = 0;
+};
 
 }  // namespace hemiola

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "hemiola/base/error.hpp"
@@ -226,7 +227,7 @@ void Engine::exchange(const Exchange& messages, Supervisor* supervisor) {
     return of->is_posted && !of->is_done && (of->is_done = wire_->done(of->request));
   };
   bool is_admitted = false;
-  Patience patience = this->patience();
+  std::optional<Patience> patience;  // most exchanges that come again never wait
   while (true) {
     if (!out.is_posted && !out.is_done && (in.is_done || messages.order != Exchange::Order::receive_first))
       post(&out);
@@ -237,10 +238,12 @@ void Engine::exchange(const Exchange& messages, Supervisor* supervisor) {
     news |= ends(&out);
     news |= ends(&in);
     if (!is_admitted && !in.is_done) news |= is_admitted = supervisor->admits(peer_of(*in.task));
-    if (news || copy_one())
-      patience.renew();
-    else
-      patience.wait(wire_, supervisor);
+    if (news || copy_one()) {
+      if (patience) patience->renew();
+    } else {
+      if (!patience) patience.emplace(this->patience());
+      patience->wait(wire_, supervisor);
+    }
   }
 }
 
