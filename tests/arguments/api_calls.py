@@ -163,6 +163,7 @@ def _right() -> dict[str, Any]:
         "nbytes": 1024,
         "nic_bandwidth": 1e9,
         "nic_latency_s": 1e-6,
+        "nic_rates": {1: 0.5},
         "nics": 2,
         "nodes": 2,
         "out": np.zeros(4),
