@@ -61,6 +61,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
     """An argument is of the wrong type; the message names it, the expected and the found."""
 
 
+class NotExecutableError(ArgumentError):
+    """What was to run is for comparison only: a collective that a switch does and ranks cannot."""
+
+
 class FormatError(HemiolaError, ValueError):
     """A file, a text or another rank's message is malformed; the error names the line, the offset or the rank.
 

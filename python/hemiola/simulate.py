@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hemiola._core import Schedule, ScheduleFile, Topology, simulate_file, write_trace
 from hemiola._core import Timeline as CoreTimeline
 from hemiola._core import simulate as simulate_in_core
+from hemiola.algorithms import InSwitch
 from hemiola.arguments import typed
 from hemiola.codecs import Speeds, speeds
 from hemiola.conditions import Conditions, refuse_density
@@ -158,7 +159,7 @@ class Timeline:
 
 @typed
 def simulate(
-    schedule: Schedule | ScheduleFile,
+    schedule: Schedule | ScheduleFile | InSwitch,
     topology: Topology,
     nbytes: int,
     conditions: Conditions | None = None,
@@ -177,7 +178,8 @@ def simulate(
 
     Parameters
     ----------
-    schedule : Schedule for as many ranks as the topology has, or ScheduleFile to read it block by block: copies
+    schedule : Schedule for as many ranks as the topology has, or InSwitch of this topology, whose times have the
+        switch's last; or ScheduleFile to read it block by block: copies
         between ranks that share a link, one per link and step, that overwrite nothing, in network "fifo",
         without slices or noise. One that stays in its file is not verified, which may take minutes:
         `hemiola.verify` does so.
@@ -218,6 +220,9 @@ def simulate(
     and core overlap slice by slice (1 MiB). A message that would save less than 3 % goes plain. Of a ScheduleFile 8
     bytes per slot, rank times chunk, are kept; the times are the same. Model: docs/decisions/0002-simulation.md.
     """
+    if isinstance(schedule, InSwitch):
+        topology = schedule.network_of(topology)
+        schedule = schedule.star
     topology, now = settled(topology, conditions or Conditions())
     if isinstance(schedule, ScheduleFile):
         if (network, slices, noise) != ("fifo", 1, 0.0):

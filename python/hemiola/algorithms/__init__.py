@@ -7,6 +7,13 @@ generated __init__.pyi.
 """
 
 from hemiola.algorithms.algorithm import Algorithm, Paper, Variant
+from hemiola.algorithms.in_switch import (
+    InSwitch,
+    all_gather_in_switch,
+    all_reduce_in_switch,
+    broadcast_in_switch,
+    reduce_scatter_in_switch,
+)
 from hemiola.algorithms.registry import candidates, functions, get, names, register
 from hemiola.algorithms.task import Candidate, Task
 
@@ -16,12 +23,17 @@ globals().update(_functions)
 __all__ = [
     "Algorithm",
     "Candidate",
+    "InSwitch",
     "Paper",
     "Task",
     "Variant",
+    "all_gather_in_switch",
+    "all_reduce_in_switch",
+    "broadcast_in_switch",
     "candidates",
     "get",
     "names",
+    "reduce_scatter_in_switch",
     "register",
     *sorted(_functions),
 ]

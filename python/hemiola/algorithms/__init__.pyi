@@ -82,6 +82,13 @@ from hemiola.algorithms.algorithm import (
     Algorithm as Algorithm,
     Paper as Paper,
 )
+from hemiola.algorithms.in_switch import (
+    InSwitch as InSwitch,
+    all_gather_in_switch as all_gather_in_switch,
+    all_reduce_in_switch as all_reduce_in_switch,
+    broadcast_in_switch as broadcast_in_switch,
+    reduce_scatter_in_switch as reduce_scatter_in_switch,
+)
 from hemiola.algorithms.late_relayed import (
     all_reduce_late_relayed as all_reduce_late_relayed,
 )

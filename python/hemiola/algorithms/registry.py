@@ -9,6 +9,7 @@ from typing import Any
 
 from hemiola._core import algorithms as core
 from hemiola.algorithms import (
+    in_switch,
     late_relayed,
     slow_exchanges,
     slow_grid,
@@ -110,6 +111,8 @@ def get(name: str) -> Algorithm:
     ArgumentError
         if there is none of that name.
     """
+    if name in in_switch.NAMES:
+        raise in_switch.not_executable(name)
     if name not in ENTRIES:
         raise ArgumentError(
             "expected the name of an algorithm, one of those in docs/reference/algorithms.md, "

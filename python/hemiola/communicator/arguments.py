@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from hemiola._core import Complaint, Schedule
+from hemiola.algorithms.in_switch import NAMES as IN_SWITCH_NAMES
+from hemiola.algorithms.in_switch import InSwitch, not_executable
 from hemiola.verify import why_wrong
 
 
@@ -31,6 +33,8 @@ def schedule_of(schedule: object, unchecked: object) -> object:
     """Return a schedule that is right, or that nobody wants checked; the core judges anything but a Schedule."""
     if not isinstance(unchecked, bool):
         return Complaint(f"expected True or False as unchecked, found {unchecked!r}")
+    if isinstance(schedule, InSwitch) or (isinstance(schedule, str) and schedule in IN_SWITCH_NAMES):
+        raise not_executable(schedule if isinstance(schedule, str) else schedule.name)
     if unchecked or not isinstance(schedule, Schedule):
         return schedule
     wrong = why_wrong(schedule, progress=_listen)

@@ -13,6 +13,7 @@ from hemiola.bounds import LowerBound
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.coded import CodedChoice
+from hemiola.planner.offer import Offer
 from hemiola.topology.port_speed import PortSpeed
 from hemiola.units import format_bandwidth, format_bytes, format_seconds
 
@@ -110,8 +111,8 @@ class Plan:
     accordingly. `left_out` names the schedules that more effort would look at, with the reason for each. `is_on_cores`:
     ranks share cores, and times are the cores' for hops, messages and bytes; a simulation on `network` differs.
     `launch_s` is the part of every time that passes before a rank can send. `if_messages_cost` plans the same where
-    each message costs 1 us, where messages are free. `sizes` are those of an all-to-all
-    whose blocks differ, of which `nbytes` is a rank's share on average.
+    each message costs 1 us, where messages are free; `find_in_switch` finds `in_switch`. `sizes` are those of an
+    all-to-all whose blocks differ, of which `nbytes` is a rank's share on average.
     """
 
     kind: str
@@ -129,6 +130,7 @@ class Plan:
     is_on_cores: bool = False
     launch_s: float = 0.0
     if_messages_cost: Callable[[], Plan | None] | None = field(default=None, compare=False)
+    find_in_switch: Callable[[], Offer | None] | None = field(default=None, compare=False)
     sizes: BlockSizes | None = None
 
     def __repr__(self) -> str:
@@ -174,6 +176,12 @@ class Plan:
         """The time in seconds that no schedule that ranks run can beat under these conditions."""
         return float(self.bound.seconds)
 
+    @cached_property
+    def in_switch(self) -> Offer | None:
+        """The collective in a switch of the topology, to be compared with: ranks cannot run it, so that it is never
+        chosen. None where no switch can do it for all ranks."""
+        return None if self.find_in_switch is None else self.find_in_switch()
+
     def explain(self) -> str:
         """Explain in sentences which candidates there were, why the winner won, and how far from the bound it is.
 
@@ -191,6 +199,7 @@ class Plan:
                 *coded,
                 *self._launch(),
                 self._distance(),
+                *self._in_switch(),
                 *self._free_messages(),
                 *self._left_out(),
             ]
@@ -272,6 +281,15 @@ class Plan:
         if self.launch_s == 0:
             return []
         return [f"Of every time {format_seconds(self.launch_s)} pass before a rank can send."]
+
+    def _in_switch(self) -> list[str]:
+        if self.in_switch is None:
+            return []
+        offer = self.in_switch
+        return [
+            f"In the switch, {offer.schedule.name} would take {format_seconds(offer.seconds)}, beside a lower bound of "
+            f"{format_seconds(offer.bound_s)}; ranks cannot run it, so that it is not chosen."
+        ]
 
     def _free_messages(self) -> list[str]:
         """Say where the choice rests on messages that cost nothing."""

@@ -27,6 +27,7 @@ from hemiola.planner.brought import made_now
 from hemiola.planner.budget import IN_SIMULATION, Searches
 from hemiola.planner.crowding import crowding_s
 from hemiola.planner.far_first import FAR_FIRST
+from hemiola.planner.offer import in_switch_offer
 from hemiola.planner.on_grid import MULTIPLYING
 from hemiola.planner.outcome import Plan, nothing_runs
 from hemiola.planner.question import Question, facts_of
@@ -176,6 +177,9 @@ def plan(
         (*left_out, *race.left_out),
         launch_s=launch_s,
         if_messages_cost=again if is_network_alone and shared_message_s == 0 else None,
+        find_in_switch=None
+        if raced_on is topology
+        else partial(in_switch_offer, topology, kind, size, told, root),
         sizes=sizes,
     )
 
