@@ -41,7 +41,16 @@ class LowerBound:
         return self.bounds[0].assumes
 
     def after_launch(self, launch_s: float) -> LowerBound:
-        """Return the same where every rank launches the operation before it sends, for so many seconds."""
+        """Return the same where every rank launches the operation before it sends, for so many seconds.
+
+        Parameters
+        ----------
+        launch_s : float >= 0, in seconds.
+
+        Returns
+        -------
+        LowerBound
+        """
         bounds = tuple(bound.after_launch(launch_s) for bound in self.bounds)
         witness = f"{self.witness}, after a launch of {format_seconds(launch_s)}"
         return LowerBound(self.seconds + launch_s, witness, bounds)

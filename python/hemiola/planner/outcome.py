@@ -67,7 +67,16 @@ class Alternative:
         return next(seconds for seconds in known if seconds is not None)
 
     def after_launch(self, launch_s: float) -> Alternative:
-        """Return the same where every rank launches the operation before it sends, for so many seconds."""
+        """Return the same where every rank launches the operation before it sends, for so many seconds.
+
+        Parameters
+        ----------
+        launch_s : float >= 0, in seconds.
+
+        Returns
+        -------
+        Alternative
+        """
         times = ("formula_s", "simulated_s", "busiest_link_s", "estimated_s")
         known = {name: seconds for name in times if (seconds := getattr(self, name)) is not None}
         return replace(self, **{name: seconds + launch_s for name, seconds in known.items()})
