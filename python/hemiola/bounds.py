@@ -50,6 +50,11 @@ class LowerBound:
         Returns
         -------
         LowerBound
+
+        Raises
+        ------
+        ArgumentError
+            The launch takes less than no time, or no finite time.
         """
         bounds = tuple(bound.after_launch(launch_s) for bound in self.bounds)
         witness = f"{self.witness}, after a launch of {format_seconds(launch_s)}"
@@ -137,7 +142,9 @@ def lower_bound(
     rank. A progress bar appears on a terminal once a second has passed, elsewhere a line every 30 s.
     """
     topology, now = settled(topology, conditions or Conditions())
-    size, sizes = bytes_and_sizes(nbytes, kind, topology.rank_count)
+    size, sizes = (
+        (nbytes, None) if isinstance(nbytes, int) else bytes_and_sizes(nbytes, kind, topology.rank_count)
+    )
     if sizes is not None and ports != "shared":
         raise ArgumentError(f"expected ports 'shared' beside sizes of blocks, found {ports!r}")
     with ProgressBar("bounding"):

@@ -167,3 +167,9 @@ def _run(schedule):
 def test_running_one_raises_a_typed_error_on_every_rank(schedule):
     answers = hm.launch(_run, 2, schedule)
     assert all("ranks cannot command it" in answer for answer in answers)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_negative_number_of_bytes_is_refused(kind):
+    with pytest.raises(ArgumentError, match=r"expected nbytes >= 0, found -1"):
+        made(kind, star()).formula_s(-1)

@@ -119,3 +119,8 @@ def test_more_ranks_than_have_scratch_slots_are_planned_without(effort: float) -
     network = hm.topologies.switch(2048, latency_s=1e-3, bandwidth=25e9)
     plan = hm.plan(network, "all_reduce", 8, effort=effort)
     assert plan.name != "one_shot"
+
+
+def test_a_row_with_too_many_scratch_slots_is_left_out() -> None:
+    found = hm.plan(hm.topologies.switch_2d([2, 2048], latency_s=1e-6, bandwidth=1e9), "all_reduce", 1024)
+    assert any("slots of all ranks" in one.reason for one in found.left_out), found.left_out

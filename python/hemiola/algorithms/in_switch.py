@@ -49,6 +49,10 @@ class InSwitch:
         ----------
         topology : Topology, this one or a copy with other speeds.
 
+        Returns
+        -------
+        Topology
+
         Raises
         ------
         ArgumentError
@@ -74,7 +78,14 @@ class InSwitch:
         piece that takes the busier direction of a port longest; the last piece takes its own time on the other one.
         Of an all-reduce and a broadcast both directions carry nbytes, so that b = nbytes / (pieces * bandwidth). Of a
         reduce-scatter and an all-gather one direction carries n - 1 shares of nbytes / n, the other one share.
+
+        Raises
+        ------
+        ArgumentError
+            nbytes < 0.
         """
+        if nbytes < 0:
+            raise ArgumentError(f"{self.name}: expected nbytes >= 0, found {nbytes}")
         return _formula_s(self.kind, self.topology, self.switch, nbytes, self.pieces)
 
 

@@ -15,8 +15,6 @@ from hemiola.simulate import simulate
 
 #: Parts that follow each other through the switch. 64 leave 1/64 of the time to the way through it.
 _PIECES = (1, 2, 4, 8, 16, 32, 64)
-#: Its simulation has no share of the plan's budget: larger ones have their formula's time.
-_MOST_TRANSFERS = 100_000
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,6 @@ def in_switch_offer(
     options = {"root": root} if kind == "broadcast" else {}
     made = [make(topology, pieces, **options) for pieces in _PIECES if pieces <= max(1, nbytes)]
     best = min(made, key=lambda one: one.formula_s(nbytes))
-    seconds = best.formula_s(nbytes)
-    if best.star.transfer_count <= _MOST_TRANSFERS:
-        seconds = simulate(best, topology, nbytes, conditions=dense).seconds
+    seconds = simulate(best, topology, nbytes, conditions=dense).seconds
     bound = lower_bound(topology, kind, nbytes, conditions=dense, root=root)
     return Offer(best, seconds, bound.seconds)

@@ -15,6 +15,7 @@ from hemiola._core.algorithms import (
     all_reduce_themis,
 )
 from hemiola.algorithms import Candidate, Task
+from hemiola.errors import ArgumentError
 from hemiola.planner.outcome import LeftOut
 from hemiola.planner.question import Question
 
@@ -67,12 +68,15 @@ class Steps:
     parts: int = 1
 
     def candidate(self, question: Question, formula_s: float) -> Candidate | LeftOut:
-        """Return it, or what it exceeds."""
+        """Return it, or what it exceeds: the plan's budget, or the slots of a schedule."""
         variant = "x".join(map(str, self.dims))
         variant += f", {self.scattered} scattered" if self.scattered else ""
         variant += f", {self.parts} parts" if self.parts > 1 else ""
         arguments = asdict(self)
-        count = all_reduce_recursive_multiplying_transfers(**arguments)
+        try:
+            count = all_reduce_recursive_multiplying_transfers(**arguments)
+        except ArgumentError as error:
+            return LeftOut(f"{MULTIPLYING} ({variant})", str(error))
         if excess := question.searches.excess("one_shot", count):
             return LeftOut(f"{MULTIPLYING} ({variant})", excess)
         make = partial(all_reduce_recursive_multiplying, **arguments)

@@ -76,6 +76,11 @@ class Alternative:
         Returns
         -------
         Alternative
+
+        Raises
+        ------
+        ArgumentError
+            The launch takes less than no time, or no finite time.
         """
         times = ("formula_s", "simulated_s", "busiest_link_s", "estimated_s")
         known = {name: seconds for name in times if (seconds := getattr(self, name)) is not None}
