@@ -15,10 +15,10 @@ Topology dgx1(LinkCost nvlink, Dgx1Options options = {});
 
 struct DgxRack {
   int box_count = 1;
-  LinkCost nvlink;         ///< all NVLinks of a GPU together, to the NVSwitch and from there to another GPU
-  LinkCost card;           ///< one NIC, of which each GPU has its own
-  bool rails = true;       ///< NICs of equal number are on a switch of their own
-  SwitchAbility nvswitch;  ///< of each box's NVSwitch
+  LinkCost nvlink;    ///< all NVLinks of a GPU together, to the NVSwitch and from there to another GPU
+  LinkCost card;      ///< one NIC, of which each GPU has its own
+  bool rails = true;  ///< NICs of equal number are on a switch of their own
+  SwitchAbility nvswitch = {};  ///< of each box's NVSwitch
 };
 
 /// Boxes of eight GPUs around an NVSwitch. A single box has no NICs, for there is nothing to reach.
