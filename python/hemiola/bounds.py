@@ -40,6 +40,7 @@ class LowerBound:
         """What the largest bound takes for granted beside the topology's figures, in words."""
         return self.bounds[0].assumes
 
+    @typed
     def after_launch(self, launch_s: float) -> LowerBound:
         """Return the same where every rank launches the operation before it sends, for so many seconds.
 

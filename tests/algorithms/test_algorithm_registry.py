@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import hemiola as hm
+from hemiola.algorithms.in_switch import NAMES as IN_SWITCH_NAMES
 from hemiola.errors import ArgumentError
 
 NAMES = hm.algorithms.names()
@@ -91,7 +92,8 @@ def test_every_name_is_exported() -> None:
         "register",
     }
     parts = {name for name in hm.algorithms.__all__ if name.endswith("_parts")}
-    functions = set(hm.algorithms.__all__) - registry - no_schedules - parts
+    in_switch = {"InSwitch", *IN_SWITCH_NAMES}
+    functions = set(hm.algorithms.__all__) - registry - no_schedules - parts - in_switch
     assert functions == {*NAMES, *CONDITIONAL}
     assert all(hasattr(hm.algorithms, name) for name in hm.algorithms.__all__)
 

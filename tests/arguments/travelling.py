@@ -19,7 +19,7 @@ NAMES = Path(__file__).parents[2] / "docs/reference/public_names.txt"
 #: What cannot leave its process, and what its refusal advises.
 STAYING = {"Communicator": "hemiola.init()", "Handle": "wait()", "RawMemory": "copy the elements"}
 #: Two of these differ although they do the same: they are the user's own state.
-WITHOUT_EQUALITY = {"Pruner"}
+WITHOUT_EQUALITY = {"Pruner", "Quantizer"}
 
 
 def public_classes() -> dict[str, type]:
@@ -67,6 +67,7 @@ def objects(folder: Path) -> dict[str, Any]:
     path = folder / "ring.schedb"
     schedule.save(path)
     plan = hm.plan(ring, "all_reduce", 4096, now)
+    able = hm.topologies.switch(4, latency_s=1e-6, bandwidth=1e9, reduces=True, multicasts=True)
     alone = hm.launch(_seen_by_a_rank, 1, timeout_s=120)[0]
     return {
         "Algorithm": hm.algorithms.get("all_reduce_ring"),
@@ -79,6 +80,7 @@ def objects(folder: Path) -> dict[str, Any]:
         "Finding": doctor.Finding("memory", "ok", "2 GiB", "to have some"),
         "HealthChange": communicator.HealthChange(3, {1: 1.5}),
         "Host": topologies.Host(2, 1, latency_s=1e-6, bandwidth=1e9, nic_latency_s=2e-6, nic_bandwidth=1e8),
+        "InSwitch": hm.algorithms.all_reduce_in_switch(able),
         "LeftOut": planner.LeftOut("forest (8 pieces)", "2,000 links, at most 1,000"),
         "LowerBound": plan.bound,
         "Message": hm.codecs.describe(hm.codecs.encode(np.arange(8, dtype=np.float32))),
@@ -87,6 +89,7 @@ def objects(folder: Path) -> dict[str, Any]:
         "Plan": plan,
         "PremulSum": hm.PremulSum(0.25),
         "Pruner": hm.Pruner(0.25),
+        "Quantizer": hm.Quantizer(),
         "RankArrivals": communicator.Arrivals.of(np.array([[0.0, 1.0]])).ranks[0],
         "RawMemory": hm.RawMemory(0, "float32", [0]),
         "Schedule": schedule,

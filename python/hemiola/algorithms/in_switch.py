@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Collective, Schedule, Topology
+from hemiola.arguments import typed
 from hemiola.errors import ArgumentError, NotExecutableError
 
 #: A piece that moves between a rank and the switch: step, src, dst, chunk, whether it is added.
@@ -42,6 +43,7 @@ class InSwitch:
     pieces: int
     star: Schedule = field(repr=False, compare=False)
 
+    @typed
     def network_of(self, topology: Topology) -> Topology:
         """Return a topology with the switch as rank n, for `star`; links keep their places.
 
@@ -65,6 +67,7 @@ class InSwitch:
             )
         return _with_switch_as_rank(topology, self.switch)
 
+    @typed
     def formula_s(self, nbytes: int) -> float:
         """Return the time by formula, in seconds, as `hm.simulate` finds it where all ports are alike and none is late.
 
@@ -97,6 +100,7 @@ def not_executable(name: str) -> NotExecutableError:
     )
 
 
+@typed
 def all_reduce_in_switch(topology: Topology, pieces: int = 1) -> InSwitch:
     """Reduce in the switch and multicast from it: each port carries the buffer once each way.
 
@@ -122,6 +126,7 @@ def all_reduce_in_switch(topology: Topology, pieces: int = 1) -> InSwitch:
     return _made("all_reduce", topology, pieces, _all_reduce_rows)
 
 
+@typed
 def broadcast_in_switch(topology: Topology, pieces: int = 1, root: int = 0) -> InSwitch:
     """Send the root's buffer to the switch, which multicasts it.
 
@@ -144,6 +149,7 @@ def broadcast_in_switch(topology: Topology, pieces: int = 1, root: int = 0) -> I
     return _made("broadcast", topology, pieces, lambda n, p: _broadcast_rows(n, p, root), root)
 
 
+@typed
 def reduce_scatter_in_switch(topology: Topology, pieces: int = 1) -> InSwitch:
     """Send all others' shares to the switch, which adds each and forwards it to its owner.
 
@@ -163,6 +169,7 @@ def reduce_scatter_in_switch(topology: Topology, pieces: int = 1) -> InSwitch:
     return _made("reduce_scatter", topology, pieces, _reduce_scatter_rows)
 
 
+@typed
 def all_gather_in_switch(topology: Topology, pieces: int = 1) -> InSwitch:
     """Send each share to the switch, which multicasts it to all others.
 
