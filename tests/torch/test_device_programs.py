@@ -148,6 +148,12 @@ def test_the_recorded_queue_sees_what_may_not_be_done() -> None:
         run_all([first, second])
 
 
+def test_a_schedule_with_scratch_slots_is_refused() -> None:
+    one_shot = hm.algorithms.all_gather_direct(4).one_shot_all_reduce()
+    with pytest.raises(hm.ArgumentError, match="without scratch slots"):
+        DeviceProgram(one_shot, 0, 4, torch.float32)
+
+
 @pytest.mark.parametrize(
     ("dtype", "op"), [(torch.complex64, "sum"), (torch.float32, "xor"), (torch.int32, "average")], ids=str
 )

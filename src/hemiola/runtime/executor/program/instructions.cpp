@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 
+#include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/executor/program/compile.hpp"
 
@@ -174,6 +176,9 @@ class Lister {
 }  // namespace
 
 InstructionList instructions_of(const Schedule& schedule, Rank rank, const InstructionOptions& options) {
+  if (schedule.scratch_count() > 0)
+    throw ArgumentError("a device's queue: expected a schedule without scratch slots, found one with " +
+                        std::to_string(schedule.scratch_count()) + "; run it on the host, or choose another");
   const RankPart part = part_of(schedule, rank);
   CompileOptions as_compiled;
   as_compiled.block_elements = options.block_elements;
