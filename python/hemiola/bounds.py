@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hemiola._core import Bound, Topology, exchange_lower_bounds, lower_bounds
-from hemiola.algorithms.block_sizes import BlockSizes, SizeTable, bytes_and_sizes
+from hemiola.algorithms.block_sizes import BlockSizes, SizeTable
+from hemiola.algorithms.task import bytes_and_sizes
 from hemiola.arguments import typed
 from hemiola.conditions import Conditions, least_share
 from hemiola.errors import ArgumentError
@@ -143,9 +144,7 @@ def lower_bound(
     rank. A progress bar appears on a terminal once a second has passed, elsewhere a line every 30 s.
     """
     topology, now = settled(topology, conditions or Conditions())
-    size, sizes = (
-        (nbytes, None) if isinstance(nbytes, int) else bytes_and_sizes(nbytes, kind, topology.rank_count)
-    )
+    size, sizes = bytes_and_sizes(nbytes, kind, topology.rank_count)
     if sizes is not None and ports != "shared":
         raise ArgumentError(f"expected ports 'shared' beside sizes of blocks, found {ports!r}")
     with ProgressBar("bounding"):

@@ -16,10 +16,10 @@ def choose(format: str | None) -> str | None:
     """See hemiola.codecs.choose."""
 
 def quantize(x: object, rest: object, message: object) -> None:
-    """See hemiola.eight_bits."""
+    """See hemiola.quantization.blocks."""
 
 def restore(message: object, out: object, factor: float, adds: bool) -> None:
-    """See hemiola.eight_bits."""
+    """See hemiola.quantization.blocks."""
 
 def describe(encoded: object) -> tuple[str, str, int, int, int]:
     """See hemiola.codecs.describe."""

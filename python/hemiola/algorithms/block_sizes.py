@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,18 +107,3 @@ class BlockSizes:
         return Schedule.from_transfers(
             schedule.collective, schedule.transfers, chunk_weights=weights.tolist()
         )
-
-
-def bytes_and_sizes(nbytes: int | SizeTable, kind: str, rank_count: int) -> tuple[int, BlockSizes | None]:
-    """Tell a number of bytes from sizes of blocks; return a rank's bytes, on average, and the sizes, if there are any.
-
-    Raises ArgumentError where sizes are wrong, or for another collective than an all_to_all.
-    """
-    if isinstance(nbytes, int) or getattr(nbytes, "ndim", None) == 0:
-        return cast(int, nbytes), None
-    if kind != "all_to_all":
-        raise ArgumentError(
-            f"expected a number of bytes for {kind}, found an array; all_to_all takes sizes of blocks"
-        )
-    sizes = BlockSizes.of(nbytes, rank_count)
-    return sizes.per_rank, sizes

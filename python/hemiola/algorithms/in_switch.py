@@ -77,10 +77,10 @@ class InSwitch:
 
         Returns
         -------
-        float: launch_s + latency to and from the switch + (pieces + 1) * (message_s + b), b being the time of the
-        piece that takes the busier direction of a port longest; the last piece takes its own time on the other one.
-        Of an all-reduce and a broadcast both directions carry nbytes, so that b = nbytes / (pieces * bandwidth). Of a
-        reduce-scatter and an all-gather one direction carries n - 1 shares of nbytes / n, the other one share.
+        float: launch_s + latency to and from the switch + (pieces + 1) * (message_s + b). Here b is the time of a piece
+        in the busier direction of a port. The last piece takes its own time in the other direction. Of an all-reduce
+        and a broadcast both directions carry nbytes, so that b = nbytes / (pieces * bandwidth). Of a reduce-scatter
+        and an all-gather one direction carries n - 1 shares of nbytes / n, the other one share.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class InSwitch:
         """
         if nbytes < 0:
             raise ArgumentError(f"{self.name}: expected nbytes >= 0, found {nbytes}")
-        return _formula_s(self.kind, self.topology, self.switch, nbytes, self.pieces)
+        return seconds_by_formula(self.kind, self.topology, self.switch, nbytes, self.pieces)
 
 
 def not_executable(name: str) -> NotExecutableError:
@@ -277,26 +277,25 @@ def _all_gather_rows(n: int, pieces: int) -> Iterator[_Row]:
             yield from ((piece + 1, n, rank, chunk, False) for rank in range(n) if rank != owner)
 
 
-def _formula_s(kind: str, topology: Topology, switch: int, nbytes: int, pieces: int) -> float:
+def seconds_by_formula(kind: str, topology: Topology, switch: int, nbytes: int, pieces: int) -> float:
+    """Return the time of a collective in a switch, as `InSwitch.formula_s` says; it needs no schedule."""
     if nbytes == 0:
         return topology.launch_s
-    n = topology.rank_count
-    shares = {"reduce_scatter": ((n - 1) / n, 1 / n), "all_gather": (1 / n, (n - 1) / n)}.get(
-        kind, (1.0, 1.0)
-    )
-    links = topology.links
-    up_s, down_s, latency_s = 0.0, 0.0, 0.0
-    for share, ends in zip(shares, (("dst", "src"), ("src", "dst")), strict=True):
-        ports = links[(links[ends[0]] == switch) & (links[ends[1]] < n)]
-        latency_s += float(ports["latency_s"].max())
-        part_s = float(ports["message_s"].max()) + share * nbytes / pieces / _slowest(ports, ends[1], n)
-        up_s, down_s = (part_s, down_s) if ends[0] == "dst" else (up_s, part_s)
+    n, links = topology.rank_count, topology.links
+    shares = {"reduce_scatter": ((n - 1) / n, 1 / n), "all_gather": (1 / n, (n - 1) / n)}
+    share_up, share_down = shares.get(kind, (1.0, 1.0))
+    up = links[(links["dst"] == switch) & (links["src"] < n)]
+    down = links[(links["src"] == switch) & (links["dst"] < n)]
+    up_s = _piece_s(up, "src", n, share_up * nbytes / pieces)
+    down_s = _piece_s(down, "dst", n, share_down * nbytes / pieces)
+    latency_s = float(up["latency_s"].max()) + float(down["latency_s"].max())
     return topology.launch_s + latency_s + up_s + down_s + (pieces - 1) * max(up_s, down_s)
 
 
-def _slowest(ports: NDArray[np.void], end: str, n: int) -> float:
-    """Return the bandwidth of the rank whose links to or from the switch carry least together."""
-    return float(np.bincount(ports[end], weights=ports["bandwidth"], minlength=n)[:n].min())
+def _piece_s(ports: NDArray[np.void], end: str, n: int, nbytes: float) -> float:
+    """Return how long a piece takes the rank whose links to or from the switch carry least together."""
+    slowest = float(np.bincount(ports[end], weights=ports["bandwidth"], minlength=n)[:n].min())
+    return float(ports["message_s"].max()) + nbytes / slowest
 
 
 def _with_switch_as_rank(topology: Topology, switch: int) -> Topology:

@@ -55,9 +55,9 @@ def all_reduce_pooled_exchange(
 
     Notes
     -----
-    Bandwidth only, one host whose NICs carry 1/l of another's together: about l of T0 for l >= 2, and below that
-    2l(h-1)/(l(h-2)+2) over 2(h-1)/h of T0 [OptCC, Theorem 13], times (k+5)/k for k segments, where h hosts need T0
-    without faults. Traffic inside hosts is that of healthy ones. [OptCC] slows all ranks of a host alike.
+    Bandwidth only, one host whose NICs carry 1/l of another's together, where h hosts need T0 without faults: about l
+    of T0 for l >= 2. Below that it is 2l(h-1)/(l(h-2)+2) over 2(h-1)/h of T0 [OptCC, Theorem 13], times (k+5)/k for k
+    segments. Traffic inside hosts is that of healthy ones. [OptCC] slows all ranks of a host alike.
     """
     check_segments(_WHERE, segments)
     rates = _checked_rates(host_count, ranks_per_host, nic_rates)

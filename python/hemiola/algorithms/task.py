@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola._core import algorithms as core
-from hemiola.algorithms.block_sizes import BlockSizes
+from hemiola.algorithms.block_sizes import BlockSizes, SizeTable
 from hemiola.arguments import typed
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
@@ -217,3 +218,18 @@ def _is_compiled(generate: Callable[[], object]) -> bool:
     if not isinstance(generate, partial):
         return False
     return generate.func is getattr(core, getattr(generate.func, "__name__", ""), None)
+
+
+def bytes_and_sizes(nbytes: int | SizeTable, kind: str, rank_count: int) -> tuple[int, BlockSizes | None]:
+    """Tell a number of bytes from sizes of blocks; return a rank's bytes, on average, and the sizes, if there are any.
+
+    Raises ArgumentError where sizes are wrong, or for another collective than an all_to_all.
+    """
+    if isinstance(nbytes, int) or getattr(nbytes, "ndim", None) == 0:
+        return cast(int, nbytes), None
+    if kind != "all_to_all":
+        raise ArgumentError(
+            f"expected a number of bytes for {kind}, found an array; all_to_all takes sizes of blocks"
+        )
+    sizes = BlockSizes.of(nbytes, rank_count)
+    return sizes.per_rank, sizes

@@ -29,18 +29,21 @@ def schedule_of_blocks(network: Topology, sizes: BlockSizes, *, has_messages: bo
     Schedule that shares each host's blocks between its NICs, where the busiest link has so much less to do that making
     the schedule pays. Else None: blocks go as messages; or a direct exchange, where there are none.
     """
+    if not sizes.total:
+        return None
     made_s = _MAKING_S * sizes.rank_count**2
-    if sizes.total and _most_saved_s(network, sizes.table) > made_s:
-        direct = sizes.given_to(algorithms.get("all_to_all_direct").generate(sizes.rank_count))
+    may_share = _most_saved_s(network, sizes.table) > made_s
+    if has_messages and not may_share:
+        return None
+    direct = sizes.given_to(algorithms.get("all_to_all_direct").generate(sizes.rank_count))
+    if may_share:
         per_host = sizes.rank_count // network.node_count
         turns = np.ones((network.node_count, network.node_count), np.int64)
         shared = exchange_through_hosts(sizes.table, turns, per_host)
         direct_s, shared_s = (busiest_link_s(one, network, sizes.per_rank, {}) for one in (direct, shared))
         if direct_s - shared_s > made_s:
             return shared
-    if has_messages or not sizes.total:
-        return None
-    return sizes.given_to(algorithms.get("all_to_all_direct").generate(sizes.rank_count))
+    return None if has_messages else direct
 
 
 def _most_saved_s(network: Topology, table: Integers) -> float:

@@ -5,10 +5,11 @@ See docs/decisions/0053."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from hemiola._core import Topology
 from hemiola.algorithms import InSwitch
-from hemiola.algorithms.in_switch import IN_SWITCH, able_switch
+from hemiola.algorithms.in_switch import IN_SWITCH, able_switch, seconds_by_formula
 from hemiola.bounds import lower_bound
 from hemiola.conditions import Conditions
 from hemiola.simulate import simulate
@@ -24,7 +25,7 @@ class Offer:
     Attributes
     ----------
     schedule : InSwitch, in as many pieces as are fastest by formula.
-    seconds : float, simulated; by formula above 100,000 transfers.
+    seconds : float, simulated.
     bound_s : float, the lower bound that counts what switches do.
     """
 
@@ -37,13 +38,16 @@ def in_switch_offer(
     topology: Topology, kind: str, nbytes: int, conditions: Conditions, root: int
 ) -> Offer | None:
     """Return the offer for a collective with all its elements; None where no switch can do it for all ranks."""
-    if able_switch(topology, kind) is None:
+    switch = able_switch(topology, kind)
+    if switch is None:
         return None
     dense = replace(conditions, density=1.0)
-    make = IN_SWITCH[kind][0]
+    pieces = min(
+        (count for count in _PIECES if count <= max(1, nbytes)),
+        key=partial(seconds_by_formula, kind, topology, switch, nbytes),
+    )
     options = {"root": root} if kind == "broadcast" else {}
-    made = [make(topology, pieces, **options) for pieces in _PIECES if pieces <= max(1, nbytes)]
-    best = min(made, key=lambda one: one.formula_s(nbytes))
+    best = IN_SWITCH[kind][0](topology, pieces, **options)
     seconds = simulate(best, topology, nbytes, conditions=dense).seconds
     bound = lower_bound(topology, kind, nbytes, conditions=dense, root=root)
     return Offer(best, seconds, bound.seconds)

@@ -105,7 +105,7 @@ def _on_grid(question: Question) -> Iterator[Steps]:
     count = len(grid.dims)
     passes_on = not {"ring", "line"}.isdisjoint(grid.wires)
     for scattered in range(1 if passes_on else count):
-        for parts in sorted({count if passes_on and not _messages_cost(question) else 1, count}):
+        for parts in sorted({count if passes_on and "dear messages" not in question.traits else 1, count}):
             yield Steps(grid.dims, grid.wires, scattered, parts)
 
 
@@ -115,17 +115,15 @@ def swinging(question: Question) -> Iterator[Candidate]:
     task, grid = question.task, question.task.grid
     if task.nbytes == 0 or grid is None or {*grid.wires} != {"ring"} or task.rank_count.bit_count() > 1:
         return
-    for parts in sorted({1 if _messages_cost(question) else 2 * len(grid.dims), 2 * len(grid.dims)}):
+    for parts in sorted(
+        {1 if "dear messages" in question.traits else 2 * len(grid.dims), 2 * len(grid.dims)}
+    ):
         arguments: dict[str, Any] = {"dims": grid.dims, "parts": parts}
         count = parts * task.rank_count * (task.rank_count.bit_length() - 1)
         make = partial(all_reduce_swing, **arguments)
         yield Candidate(
             "all_reduce_swing", f"{parts} parts", question.bound_s, count, make, arguments=arguments
         )
-
-
-def _messages_cost(question: Question) -> bool:
-    return bool((question.topology.links["message_s"] > 0).any())
 
 
 def _on_hosts(question: Question) -> Iterator[Steps]:

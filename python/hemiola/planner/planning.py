@@ -17,7 +17,8 @@ import numpy as np
 
 from hemiola._core import Topology
 from hemiola.algorithms import registry
-from hemiola.algorithms.block_sizes import MOST_BYTES, SizeTable, bytes_and_sizes
+from hemiola.algorithms.block_sizes import MOST_BYTES, SizeTable
+from hemiola.algorithms.task import bytes_and_sizes
 from hemiola.arguments import typed
 from hemiola.bounds import lower_bound
 from hemiola.codecs import Speeds, speeds
@@ -110,16 +111,15 @@ def plan(
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.
     """
     told = conditions or Conditions()
-    size, sizes = (
-        (nbytes, None) if isinstance(nbytes, int) else bytes_and_sizes(nbytes, kind, topology.rank_count)
-    )
+    size, sizes = bytes_and_sizes(nbytes, kind, topology.rank_count)
     _check(topology, size, network, combine_bandwidth, crowding, shared_message_s, effort)
     dense = told if told.density == 1 else replace(told, density=1.0)
     most = round(Searches(effort).share("simulated") / IN_SIMULATION["fluid"])
     entries = tuple(registry.ENTRIES.values())
     asked = {"network": network, "crowding": crowding, "codecs": codecs, "effort": effort, "root": root}
-    asked["watches_ports"] = watches_ports
-    again = partial(_plan_with_message_cost, topology, kind, nbytes, told, **asked)
+    again = partial(
+        _plan_with_message_cost, topology, kind, nbytes, told, watches_ports=watches_ports, **asked
+    )
     launch_s, raced_on = topology.launch_s, _as_raced(topology)
     facts = facts_of(raced_on, kind, size, dense, root, shared_message_s, most, sizes, entries)
     task, bound = facts.task, facts.bound

@@ -16,6 +16,7 @@ from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked_when_made
 from hemiola.planner.budget import Searches
 from hemiola.synthesis.full_mesh import is_full_mesh, is_lone_switch
+from hemiola.topology.message_costs import messages_are_free
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import port_speed
 from hemiola.topology.slow_ports import with_even_ports
@@ -116,6 +117,7 @@ def traits_of(task: Task, topology: Topology) -> frozenset[str]:
     - "several ways": of three ranks or more, not behind one switch;
     - "mesh": a grid of lines; "grid": one of two dimensions at least; both of uneven networks, for all-reduces;
     - "hosts": of as many ranks each, at least two, numbered host by host;
+    - "dear messages": some link charges for each message;
     - "one late": one rank is late; "slow": some ranks are; "one slow": exactly one is.
     """
     slow = [factor for factor in task.conditions.slow_ranks.values() if factor > 1]
@@ -132,6 +134,7 @@ def traits_of(task: Task, topology: Topology) -> frozenset[str]:
         "mesh": grid is not None and all(wires == "line" for wires in grid.wires),
         "grid": grid is not None and sum(size > 1 for size in grid.dims) > 1,
         "hosts": len(counts) > 1 == len(set(counts)) < counts[0] and bool((np.diff(task.nodes) >= 0).all()),
+        "dear messages": not messages_are_free(topology),
         "one late": len(task.late_ranks) == 1,
         "slow": bool(slow),
         "one slow": len(slow) == 1,

@@ -68,7 +68,7 @@ class Race:
         self._may_make, self._most_followed = raced / IN_RACE, raced / IN_LINK
         self._most_searched = raced / IN_SEARCH
         self._shown = self._searches.share("shown") / self._in_simulation
-        self._messages_cost = bool((self._topology.links["message_s"] > 0).any())
+        self._messages_cost = "dear messages" in question.traits
         self._has_sizes = task.sizes is not None
         self._is_any_known = False  #: simulated or estimated
         self._for_the_first = self._budget  #: after the race, where an estimate has won it

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
+from hemiola.pruning.residual import unlike
 
 D = TypeVar("D", bound=np.generic)
 
@@ -166,12 +167,8 @@ class Pruner:
             raise ArgumentError(
                 f"x: expected {sum(self._layers)} elements, the sum of `layers`, found {x.size} of shape {x.shape}"
             )
-        for name, other in (("the residual", self.residual), ("out", out)):
-            if other is not None and (other.shape, other.dtype) != (x.shape, x.dtype):
-                raise ArgumentError(
-                    f"x: expected shape and dtype of {name}, {other.shape} of {other.dtype}, "
-                    f"found {x.shape} of {x.dtype}"
-                )
+        if (wrong := unlike(x, self.residual, out)) is not None:
+            raise ArgumentError(wrong)
         if out is None:
             return np.empty_like(x, order="C")
         if not (out.flags.writeable and out.flags.c_contiguous):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hemiola._core import Complaint
 from hemiola.arguments import typed
 from hemiola.communicator import Communicator
+from hemiola.pruning.residual import unlike
 from hemiola.quantization.blocks import Blocks
 from hemiola.quantization.choice import pays
 
@@ -108,13 +109,8 @@ class Quantizer:
                 return f"{name}: expected an array in C order, found one with gaps or another order"
         if not to.flags.writeable:
             return "out: expected an array that can be written, found a read-only one"
-        for name, other in (("the residual", self.residual), ("out", to)):
-            if other is not None and (other.shape, other.dtype) != (x.shape, x.dtype):
-                return (
-                    f"x: expected shape and dtype of {name}, {other.shape} of {other.dtype}, found {x.shape} of "
-                    f"{x.dtype}; each buffer needs a Quantizer of its own"
-                )
-        return None
+        wrong = unlike(x, self.residual, to)
+        return None if wrong is None else f"{wrong}; each buffer needs a Quantizer of its own"
 
     def _with_residual(self, x: Any, to: Any) -> Any:
         """Return the terms of a plain call, the debt among them."""

@@ -107,7 +107,7 @@ struct EightBits {
   static std::size_t bytes(std::size_t elements) {
     return (elements + codec::kBlockElements - 1) / codec::kBlockElements * sizeof(float) + elements;
   }
-  /// The arrays are of hemiola.eight_bits, which gives them these sizes and types.
+  /// The arrays are of hemiola.quantization.blocks, which gives them these sizes and types.
   EightBits(const ArrayView& message, std::size_t elements)
       : scales(reinterpret_cast<float*>(message.data)),
         codes(reinterpret_cast<std::int8_t*>(message.data) + bytes(elements) - elements) {
@@ -159,8 +159,9 @@ void bind_codecs(nb::module_& m) {
   codecs.def("decode", &decode_array, "encoded"_a, "out"_a, "See hemiola.codecs.decode.");
   codecs.def("speeds", &speeds, "density"_a, "format"_a.none(), "See hemiola.codecs.speeds.");
   codecs.def("choose", &choose, "format"_a.none(), "See hemiola.codecs.choose.");
-  codecs.def("quantize", &quantize, "x"_a, "rest"_a, "message"_a, "See hemiola.eight_bits.");
-  codecs.def("restore", &restore, "message"_a, "out"_a, "factor"_a, "adds"_a, "See hemiola.eight_bits.");
+  codecs.def("quantize", &quantize, "x"_a, "rest"_a, "message"_a, "See hemiola.quantization.blocks.");
+  codecs.def("restore", &restore, "message"_a, "out"_a, "factor"_a, "adds"_a,
+             "See hemiola.quantization.blocks.");
   codecs.def("describe", &describe, "encoded"_a, "See hemiola.codecs.describe.");
 }
 

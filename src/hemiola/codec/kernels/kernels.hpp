@@ -58,8 +58,8 @@ inline constexpr std::size_t kBlockElements = 256;
 inline constexpr float kEveryBit = std::bit_cast<float>(0xffffffffU);
 
 /// Adds float32 values to `rest`, writes the nearest eight-bit values, and leaves in `rest` the sums less those. A scale is
-/// the block's largest magnitude / 127, rounded down where 127 of it would be infinity. Where it is below the least normal float, scale and codes are zero. A block with
-/// an infinity or a NaN has the scale kEveryBit, and leaves no rest.
+/// the block's largest magnitude / 127, rounded down where 127 of it would be infinity. Where it is below the least normal
+/// float, scale and codes are zero. A block with an infinity or a NaN has the scale kEveryBit, and leaves no rest.
 using Quantize = void (*)(const float* values, float* rest, std::size_t elements, float* scales,
                           std::int8_t* codes);
 /// Adds the eight-bit values times `factor`, or writes them. A scale that is not finite makes a block of kEveryBit.

@@ -11,7 +11,8 @@
 
 namespace hemiola {
 
-/// Each region begins somewhere and goes on from there; the user's may instead be blocks, each with memory of its own. No place spans two of them: the program was compiled so.
+/// Each region begins somewhere and goes on from there; the user's may instead be blocks, each with memory of its own. No
+/// place spans two of them: the program was compiled so.
 class Regions {
  public:
   std::byte*& operator[](Region region) { return begin_[index(region)]; }
