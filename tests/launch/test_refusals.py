@@ -108,6 +108,13 @@ def test_a_command_that_reaches_a_limit_says_so_in_one_line(
     assert [advice in line for line in done.stderr.splitlines()] == [True], done.stderr
 
 
+@pytest.mark.parametrize("limit_kib", range(60_000, 300_000, 20_000))
+def test_a_command_has_the_memory_that_it_needs_or_says_so(ring: str, limit_kib: int) -> None:
+    done = _ran([sys.executable, "-m", "hemiola", "topology", "show", ring], f"ulimit -v {limit_kib};")
+    said = ["more memory than there is" in line and "ulimit -v" in line for line in done.stderr.splitlines()]
+    assert (done.returncode, said) in [(0, []), (3, [True])], done.stderr
+
+
 @pytest.mark.parametrize("limit", ["ulimit -l 0;", "ulimit -n 16;"])
 def test_a_plan_needs_neither_locked_memory_nor_many_files(ring: str, limit: str) -> None:
     done = _ran([sys.executable, "-m", "hemiola", "plan", "all_reduce", ring, "1MiB"], limit)
