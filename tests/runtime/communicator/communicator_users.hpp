@@ -29,6 +29,8 @@
 namespace hemiola::testing {
 
 using Array = std::vector<std::int32_t>;
+/// One for each rank.
+using Blocks = std::vector<std::vector<std::byte>>;
 
 /// One rank's communicator, and the calls that a user would make.
 class User {
@@ -56,8 +58,34 @@ class User {
     return all_reduce(array, timeout_s, algorithm, false);
   }
   PreparedCall sparse_all_reduce(Array* array) { return all_reduce(array, 0, {}, true); }
+  /// Blocks as long as the schedule of an all_to_all says.
+  PreparedCall exchange(const std::shared_ptr<const Schedule>& schedule, Blocks* given, Blocks* taken) {
+    Call call;
+    call.kind = OperationKind::all_to_all;
+    call.has_blocks_by_weight = true;
+    call.schedule = schedule;
+    std::int64_t given_bytes = 0, taken_bytes = 0;
+    call.input = view_of(given, &given_bytes);
+    call.output = view_of(taken, &taken_bytes);
+    return desk_.prepare(call, {});
+  }
 
  private:
+  static ArrayView view_of(Blocks* blocks, std::int64_t* bytes) {
+    auto begins = std::make_shared<std::vector<std::byte*>>();
+    auto sizes = std::make_shared<std::vector<std::int64_t>>();
+    for (auto& block : *blocks) {
+      begins->push_back(block.data());
+      sizes->push_back(static_cast<std::int64_t>(block.size()));
+      *bytes += sizes->back();
+    }
+    return {.data = begins->front(),
+            .dtype = DType::uint8,
+            .shape = std::span(bytes, 1),
+            .blocks = begins,
+            .block_elements = sizes};
+  }
+
   PreparedCall all_reduce(Array* array, double timeout_s, const std::string& algorithm, bool sparse) {
     shape_ = {static_cast<std::int64_t>(array->size())};
     const ArrayView view{reinterpret_cast<std::byte*>(array->data()), DType::int32, shape_};
