@@ -221,3 +221,55 @@ def exchanged_by_another_schedule() -> tuple[str, str]:
             "all_to_all_blocks", blocks, blocks, "sum", 0, schedule.schedule, None, False
         )
     )
+
+
+#: Bytes from each rank to each, for which ranks bring a schedule.
+PLANNED = [[0, LONG, 3, 1], [5, 0, 0, LONG], [1, 2, 0, 0], [0, 0, 9, 7]]
+
+
+def exchanged_as_planned() -> dict[str, tuple[str, str]]:
+    """Exchange by a schedule for a table that is known beforehand; then bring schedules that do not fit."""
+    comm = hm.init(timeout_s=60)
+    me, n = comm.rank, comm.rank_count
+    network = hm.topologies.hosts(
+        2, 2, 2, latency_s=1e-6, bandwidth=1e10, nic_latency_s=5e-6, nic_bandwidth=1e8
+    )
+    schedule = hm.plan(network, "all_to_all", PLANNED).schedule
+    other = hm.plan(network, "all_to_all", np.transpose(PLANNED)).schedule
+    given = [block(me, to, size, np.uint8) for to, size in enumerate(PLANNED[me])]
+    right = [block(of, me, PLANNED[of][me], np.uint8) for of in range(n)]
+
+    def exchange(schedule: Any) -> None:
+        out = [np.zeros(PLANNED[of][me], np.uint8) for of in range(n)]
+        try:
+            comm.start_all_to_all_blocks(given, out, schedule=schedule).wait()
+        except hm.HemiolaError:
+            assert not any(one.any() for one in out)
+            raise
+        assert all(map(np.array_equal, out, right))
+
+    found = {
+        "planned": error_of(lambda: exchange(schedule)),
+        "another table": error_of(lambda: exchange(other)),
+        "another table on one": error_of(lambda: exchange(other if me == 1 else schedule)),
+        "none on one": error_of(lambda: exchange(None if me == 1 else schedule)),
+        "a name on one": error_of(lambda: exchange("all_to_all_direct" if me == 1 else schedule)),
+        "an all-gather on one": error_of(
+            lambda: exchange(hm.algorithms.all_gather_ring(n) if me == 1 else schedule)
+        ),
+        "a wrong one on one": error_of(
+            lambda: exchange(_without_last_step(schedule) if me == 1 else schedule)
+        ),
+        "afterwards": error_of(lambda: exchange(schedule)),
+    }
+    none = [np.zeros(0)] * n
+    comm.all_to_all_blocks(none, none, schedule=schedule)
+    return found
+
+
+def _without_last_step(schedule: hm.Schedule) -> hm.Schedule:
+    transfers = schedule.transfers
+    kept = transfers[transfers["step"] < schedule.step_count - 1]
+    return hm.Schedule.from_transfers(
+        schedule.collective, kept, chunk_weights=schedule.chunk_weights.tolist()
+    )

@@ -65,3 +65,15 @@ def test_blocks_must_be_as_long_as_their_schedule_says() -> None:
     for kind, text in hm.launch(work.exchanged_by_another_schedule, 2, timeout_s=LIMIT_S):
         assert kind == "ArgumentError"
         assert "elements, as the schedule says, found 3" in text
+
+
+def test_blocks_move_by_a_plan_for_their_sizes_and_by_no_other() -> None:
+    for rank, found in enumerate(hm.launch(work.exchanged_as_planned, 4, timeout_s=LIMIT_S)):
+        assert found.pop("planned") == found.pop("afterwards") == ("", "")
+        kind, text = found.pop("another table")
+        assert kind == "MismatchError"
+        assert f"the schedule has 5 bytes from rank 0 to rank 1, the block there has {work.LONG}" in text
+        for name, (kind, text) in found.items():
+            is_own = rank == 1 and name in ("a name on one", "an all-gather on one", "a wrong one on one")
+            assert kind == ("ArgumentError" if is_own else "MismatchError"), (name, text)
+            assert is_own or "rank 1" in text, (name, text)

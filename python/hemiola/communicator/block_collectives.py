@@ -14,8 +14,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola._core import Complaint, PremulSum, bytes_of_array
+from hemiola._core import Complaint, PremulSum, Schedule, bytes_of_array
 from hemiola.algorithms.block_sizes import BlockSizes
+from hemiola.communicator.arguments import schedule_of
 from hemiola.communicator.collectives import Collectives
 from hemiola.communicator.emulation import Emulation
 from hemiola.communicator.handle import Handle, Pending
@@ -42,7 +43,9 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
     _plans: CommunicatorPlans
     _emulation: Emulation | None
 
-    def all_to_all_blocks(self, x: Arrays, out: Arrays, *, timeout_s: float | None = None) -> Arrays:
+    def all_to_all_blocks(
+        self, x: Arrays, out: Arrays, *, schedule: Schedule | None = None, timeout_s: float | None = None
+    ) -> Arrays:
         """Give each rank an array and get one of each, of any sizes, as MPI's alltoallv does.
 
         Parameters
@@ -50,6 +53,8 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         x : list with an array to give to each rank; contiguous in C order, of one dtype, of 0 elements or more. NumPy's
             of any type but Python objects; or any memory that other collectives take.
         out : list with an array for the block of each rank; contiguous, of the same dtype, apart from `x`.
+        schedule : Schedule of an all_to_all whose chunks' weights are bytes and add up to these blocks, the same on all
+            ranks; such as that of `plan` for a table of sizes. None: the call chooses.
         timeout_s : float > 0, seconds, optional. How long agreeing, and then moving, may take; None: as `init` says.
 
         Returns
@@ -62,8 +67,8 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
             on this rank, when its arguments are wrong.
         MismatchError
             on every rank, before anything moves: naming both ranks with both sizes or dtypes, where one gives another
-            something else than that one expects; or another rank's arguments are wrong. The communicator can be used
-            further.
+            something else than that one expects; where schedules differ or are for other sizes; or another rank's
+            arguments are wrong. The communicator can be used further.
         LostRankError, TimeoutError
             naming a rank that died or did not come in time. `out` may hold a part of the result.
 
@@ -73,10 +78,10 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         Then each block goes from its rank to its rank. Where hosts have a NIC for each rank and some NICs would have
         much more to do than others, a schedule shares their work: ranks pass on blocks of their host's [FAST].
         """
-        return self._exchanging("all_to_all_blocks", x, out, timeout_s, may_relay=True).wait()
+        return self._exchanging("all_to_all_blocks", x, out, timeout_s, schedule, may_relay=True).wait()
 
     def start_all_to_all_blocks(
-        self, x: Arrays, out: Arrays, *, timeout_s: float | None = None
+        self, x: Arrays, out: Arrays, *, schedule: Schedule | None = None, timeout_s: float | None = None
     ) -> Handle[Arrays]:
         """Agree on sizes, and then move the blocks in the background.
 
@@ -86,7 +91,7 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         -------
         Handle of `out`. Leave the arrays alone until it is done.
         """
-        return self._exchanging("start_all_to_all_blocks", x, out, timeout_s, may_relay=True)
+        return self._exchanging("start_all_to_all_blocks", x, out, timeout_s, schedule, may_relay=True)
 
     def all_gather_blocks(self, x: NDArray[Any], out: Arrays, *, timeout_s: float | None = None) -> Arrays:
         """Get every rank's array, of any size each, as MPI's allgatherv does.
@@ -201,17 +206,18 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         x: Arrays | Complaint,
         out: Arrays | Complaint,
         timeout_s: float | None,
+        schedule: Schedule | None = None,
         *,
         may_relay: bool = False,
     ) -> Handle[Arrays]:
         """Agree on sizes, and begin to move; messages of each rank with the next one, so that no two ask the same one
         first."""
-        given, taken, sizes = self._agreed_blocks(call, x, out, timeout_s)
+        given, taken, sizes = self._agreed_blocks(call, x, out, schedule, timeout_s)
         assert not isinstance(out, Complaint)
-        is_emulated = self._emulation is not None
-        if may_relay and (
-            schedule := schedule_of_blocks(self._plans.network(), sizes, has_messages=not is_emulated)
-        ):
+        if may_relay and schedule is None:
+            has_messages = self._emulation is None
+            schedule = schedule_of_blocks(self._plans.network(), sizes, has_messages=has_messages)
+        if schedule is not None and sizes.total:
             memory = [one.memory for one in given], [one.memory for one in taken]
             return Handle(self._core.start(_BY_SCHEDULE, *memory, "sum", 0, schedule, timeout_s, False), out)
         tag = _FIRST_TAG + self._block_calls
@@ -225,14 +231,20 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         return Handle(PendingBlocks(parts), out)
 
     def _agreed_blocks(
-        self, call: str, x: Arrays | Complaint, out: Arrays | Complaint, timeout_s: float | None
+        self,
+        call: str,
+        x: Arrays | Complaint,
+        out: Arrays | Complaint,
+        schedule: Schedule | None,
+        timeout_s: float | None,
     ) -> tuple[list[_Block], list[_Block], BlockSizes]:
         """Tell all ranks what this one gives and expects, and raise on all of them where that does not fit; return what
         it gives, where what it gets goes, and the bytes of all blocks."""
         n = self.rank_count
         given, taken = _blocks("x", x, n), _blocks("out", out, n)
-        every = np.empty((n, 2 * n + 1 + _NAME_BYTES // 8), np.int64)
-        self.all_gather(_table(call, given, taken), out=every, timeout_s=timeout_s)
+        every = np.empty((n, 2 * n + 2 + _NAME_BYTES // 8), np.int64)
+        told: Any = _not_for_blocks(schedule, n) or _table(call, given, taken, schedule)
+        self.all_gather(told, out=every, timeout_s=timeout_s)
         assert not isinstance(given, Complaint)
         assert not isinstance(taken, Complaint)
         gives, expects = every[:, :n], every[:, n : 2 * n]
@@ -241,14 +253,15 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
                 f"{call}: rank {giver} gives rank {taker} {gives[giver, taker]} elements, rank {taker} expects "
                 f"{expects[taker, giver]} of rank {giver}; sizes must fit together"
             )
-        names = [row.tobytes().rstrip(b"\0").decode() for row in every[:, 2 * n + 1 :]]
+        names = [row.tobytes().rstrip(b"\0").decode() for row in every[:, 2 * n + 2 :]]
         for rank, name in enumerate(names):
             if name != names[0]:
                 raise MismatchError(
                     f"{call}: rank 0 has blocks of {names[0]}, rank {rank} of {name}; dtypes must be equal"
                 )
-        element_bytes = int(every[:, 2 * n].max())
-        return given, taken, BlockSizes.of(gives * element_bytes, n)
+        sizes = BlockSizes.of(gives * int(every[:, 2 * n].max()), n)
+        _check_schedules(call, every[:, 2 * n + 1], schedule, sizes)
+        return given, taken, sizes
 
 
 class PendingBlocks:
@@ -325,8 +338,11 @@ def _blocks(name: str, arrays: Arrays | Complaint, n: int) -> list[_Block] | Com
     return found
 
 
-def _table(call: str, given: list[_Block] | Complaint, taken: list[_Block] | Complaint) -> Any:
-    """Return what this rank gives and expects, the bytes of an element, and the dtype; or what is wrong with that."""
+def _table(
+    call: str, given: list[_Block] | Complaint, taken: list[_Block] | Complaint, schedule: Schedule | None
+) -> Any:
+    """Return what this rank gives and expects, the bytes of an element, its schedule's hash, and the dtype; or what is
+    wrong with that."""
     if isinstance(given, Complaint):
         return given
     if isinstance(taken, Complaint):
@@ -339,7 +355,37 @@ def _table(call: str, given: list[_Block] | Complaint, taken: list[_Block] | Com
     told = next(iter(dtypes)).encode()[:_NAME_BYTES].ljust(_NAME_BYTES, b"\0")
     sizes = [block.size for block in (*given, *taken)]
     sizes.append(max(block.memory.size // max(block.size, 1) for block in (*given, *taken)))
+    sizes.append(0 if schedule is None else hash(schedule))
     return np.concatenate([np.array(sizes, np.int64), np.frombuffer(told, np.int64)])
+
+
+def _not_for_blocks(schedule: object, n: int) -> Complaint | None:
+    """Return why a schedule cannot move blocks, if so."""
+    if schedule is None:
+        return None
+    if not isinstance(schedule, Schedule):
+        return Complaint(f"expected a Schedule or None as schedule, found {type(schedule).__name__}")
+    if schedule.collective.kind != "all_to_all" or schedule.rank_count != n:
+        found = f"one of {schedule.rank_count} ranks' {schedule.collective.kind}"
+        return Complaint(f"expected a schedule of an all_to_all of {n} ranks, found {found}")
+    checked = schedule_of(schedule, False)
+    return checked if isinstance(checked, Complaint) else None
+
+
+def _check_schedules(call: str, hashes: NDArray[np.int64], own: Schedule | None, sizes: BlockSizes) -> None:
+    """Raise on all ranks where their schedules differ, or do not have these blocks."""
+    for rank in np.flatnonzero(hashes != hashes[0]):
+        raise MismatchError(
+            f"{call}: rank {rank} has another schedule than rank 0; pass the same on all ranks"
+        )
+    if own is None or not sizes.total:
+        return
+    has = np.asarray(own.chunk_weights).reshape(*sizes.table.shape, -1).sum(axis=2)
+    for src, dst in np.argwhere(has != sizes.table):
+        raise MismatchError(
+            f"{call}: the schedule has {has[src, dst]} bytes from rank {src} to rank {dst}, the block there has "
+            f"{sizes.table[src, dst]}; plan for the sizes of these blocks"
+        )
 
 
 def _not_a_list(name: str, arrays: object, n: int) -> Complaint | None:
