@@ -11,7 +11,7 @@ import pytest
 from hemiola.cluster import register
 from hemiola.errors import ArgumentError
 
-WRITTEN = json.dumps({"keeper": 1, "hosts": [2], "own_user": None})
+WRITTEN = json.dumps({"keeper": 1, "hosts": [2], "own_user": None, "nics": 1})
 PRECIOUS = '{"precious": 1}'
 
 

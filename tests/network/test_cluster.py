@@ -270,3 +270,19 @@ def test_a_host_that_there_is_not_is_named_with_those_there_are(clusters: Make) 
     cluster = clusters(2)
     with pytest.raises(ArgumentError, match=r"a host in 0 … 1, found 2"):
         cluster.run(2, ["true"])
+
+
+def test_hosts_with_two_nics_have_two_networks_with_rates_and_cables_of_their_own(clusters: Make) -> None:
+    cluster = clusters(2, nics=2, rate="200mbit")
+    server = Server(cluster, 1)
+    cluster.set_rate(0, "100mbit", nic=1)
+    assert [cluster.rates(0, nic=nic) for nic in range(2)] == [(25e6, 25e6), (12.5e6, 12.5e6)]
+    cluster.set_link(1, up=False, nic=0)
+    assert [cluster.is_up(1, nic=nic) for nic in range(2)] == [False, True]
+    before = [cluster.counters(1, nic=nic).received for nic in range(2)]
+    send(cluster, 0, "10.78.0.2", 100_000)
+    assert server.count() == 100_000
+    moved = [cluster.counters(1, nic=nic).received - before[nic] for nic in range(2)]
+    assert moved[0] < 1000 < 100_000 < moved[1]
+    with pytest.raises(ArgumentError, match=r"0 … 1, found 2"):
+        cluster.rates(0, nic=2)

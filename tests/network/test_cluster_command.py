@@ -101,6 +101,23 @@ def test_rate_and_link_change_one_host_and_say_so(up: None, run: Run) -> None:
     assert json.loads(run("link", "host1", "up", "--json")[1])["link"] == "up"
 
 
+def test_hosts_with_two_nics_show_both_and_commands_change_one(up: None, run: Run) -> None:
+    other = ("--name", f"{NAME}-nics")
+    code, _, err = run("up", "--hosts", "1", "--nics", "2", "--rate", "200mbit", *other)
+    assert (code, err) == (0, "")
+    run("rate", "0", "100mbit", "--nic", "1", *other)
+    changed = json.loads(run("link", "0", "down", "--nic", "0", "--json", *other)[1])
+    assert [(nic["ipv4"], nic["in_Bps"], nic["link"]) for nic in changed["nics"]] == [
+        ("10.77.0.1", 25e6, "down"),
+        ("10.78.0.1", 12.5e6, "up"),
+    ]
+    shown = run("status", *other)[1]
+    assert "10.77.0.1" in shown
+    assert "10.78.0.1" in shown
+    assert run("rate", "0", "100mbit", "--nic", "2", *other)[0] == MISTAKE
+    run("down", *other)
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -29,7 +29,7 @@ from hemiola.cli.launch import (
 from hemiola.cli.output import answer, printable, table
 from hemiola.cluster import Cluster, register
 from hemiola.cluster.cluster import end
-from hemiola.cluster.nics import read_rate
+from hemiola.cluster.nics import addresses_of, read_rate
 from hemiola.errors import ArgumentError, ClusterError
 from hemiola.launch.programs import Program, on_cluster, run_program
 from hemiola.launch.side_by_side import Attention, Running, attend, ended_in_the_end
@@ -42,6 +42,10 @@ _INTERRUPT_LIMIT_S = 5.0
 
 _Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Which cluster.")]
 _HostArgument = Annotated[str, typer.Argument(metavar="HOST", help="A host's number or name: 3 or host3.")]
+_Nic = Annotated[
+    int | None,
+    typer.Option("--nic", metavar="NUMBER", min=0, help="Which of its NICs: 1. Default: all."),
+]
 _Command = Annotated[list[str], typer.Argument(metavar="COMMAND", help="After --, with its arguments.")]
 
 
@@ -53,6 +57,12 @@ def up(
             "--hosts", metavar="COUNT", parser=options.reads(values.read_count), help="Number of hosts."
         ),
     ] = 2,
+    nics: Annotated[
+        int,
+        typer.Option(
+            "--nics", metavar="COUNT", parser=options.reads(values.read_count), help="NICs of each host."
+        ),
+    ] = 1,
     rate: Annotated[
         float | None,
         typer.Option(
@@ -65,7 +75,7 @@ def up(
     slow: Annotated[
         list[str] | None,
         typer.Option(
-            "--slow", metavar="HOST=FACTOR", help="A host's NIC is slower: 0=2. Repeat or join with commas."
+            "--slow", metavar="HOST=FACTOR", help="A host's NICs are slower: 0=2. Repeat or join with commas."
         ),
     ] = None,
     mtu: Annotated[
@@ -87,7 +97,7 @@ def up(
 
     Example: hemiola cluster up --hosts 8 --rate 200mbit --slow 0=2
     """
-    made = Cluster(hosts, rate=rate, slow=values.read_slow(slow or ()), mtu=mtu, name=name)
+    made = Cluster(hosts, nics=nics, rate=rate, slow=values.read_slow(slow or ()), mtu=mtu, name=name)
     with made:
         state = _state_of(made)
         answer(as_json, state, _shown(state))
@@ -160,16 +170,17 @@ def run(
 def rate(
     host: _HostArgument,
     rate: Annotated[str, typer.Argument(metavar="SPEED", help="100mbit, 1 Gbit/s, or unlimited.")],
+    nic: _Nic = None,
     name: _Name = "cluster",
     as_json: options.Json = False,
 ) -> None:
-    """Change the rate of a host's NIC each way, at once.
+    """Change the rate of a host's NICs each way, at once.
 
     Example: hemiola cluster rate 3 100mbit
     """
     found = Cluster.find(name)
     number = _number(found, host)
-    found.set_rate(number, None if rate == "unlimited" else read_rate(rate))
+    found.set_rate(number, None if rate == "unlimited" else read_rate(rate), nic=nic)
     now = _host_state(found, number)
     answer(as_json, now, _shown({"name": name, "hosts": [now]}))
 
@@ -178,10 +189,11 @@ def rate(
 def link(
     host: _HostArgument,
     state: Annotated[str, typer.Argument(metavar="down|up", help="Pull the cable out, or plug it in again.")],
+    nic: _Nic = None,
     name: _Name = "cluster",
     as_json: options.Json = False,
 ) -> None:
-    """Pull a host's cable out of the switch, or plug it in again.
+    """Pull a host's cables out of the switch, or plug them in again.
 
     Example: hemiola cluster link 3 down
     """
@@ -189,7 +201,7 @@ def link(
         raise ArgumentError(f"expected up or down, found '{printable(state)}'")
     found = Cluster.find(name)
     number = _number(found, host)
-    found.set_link(number, up=state == "up")
+    found.set_link(number, up=state == "up", nic=nic)
     now = _host_state(found, number)
     answer(as_json, now, _shown({"name": name, "hosts": [now]}))
 
@@ -279,28 +291,46 @@ def _state_of(cluster: Cluster) -> dict[str, Any]:
 def _host_state(cluster: Cluster, number: int) -> dict[str, Any]:
     host = cluster.hosts[number]
     is_alive = cluster.is_alive(number)
-    out_Bps, in_Bps = cluster.rates(number) if is_alive else (None, None)
+    nics = [_nic_state(cluster, number, nic) for nic in range(cluster.nics)] if is_alive else []
+    first = nics[0] if nics else {"out_Bps": None, "in_Bps": None, "link": "down"}
     return {
         "host": number,
         "name": host.name,
         "ipv4": host.ipv4,
         "ipv6": host.ipv6,
         "process": host.process,
+        "out_Bps": first["out_Bps"],
+        "in_Bps": first["in_Bps"],
+        "link": first["link"],
+        "alive": is_alive,
+        "nics": nics,
+    }
+
+
+def _nic_state(cluster: Cluster, host: int, nic: int) -> dict[str, Any]:
+    ipv4, ipv6 = addresses_of(host, nic)
+    out_Bps, in_Bps = cluster.rates(host, nic=nic)
+    return {
+        "nic": nic,
+        "ipv4": ipv4,
+        "ipv6": ipv6,
         "out_Bps": out_Bps,
         "in_Bps": in_Bps,
-        "link": "up" if is_alive and cluster.is_up(number) else "down",
-        "alive": is_alive,
+        "link": "up" if cluster.is_up(host, nic=nic) else "down",
     }
 
 
 def _shown(cluster: dict[str, Any]) -> RenderableType:
-    """Return hosts as a table."""
+    """Return hosts as a table, with a row for each NIC."""
     title = f"cluster '{cluster['name']}'"
     shown = table("host", "IPv4", "IPv6", "out", "in", "link", title=title, left=("host", "IPv4", "IPv6"))
     for host in cluster["hosts"]:
-        rates = [
-            format_bandwidth(rate) if rate else "unlimited" for rate in (host["out_Bps"], host["in_Bps"])
-        ]
-        state = [*rates, host["link"]] if host["alive"] else ["", "", "dead"]
-        shown.add_row(host["name"], host["ipv4"], host["ipv6"], *state)
+        if not host["alive"]:
+            shown.add_row(host["name"], host["ipv4"], host["ipv6"], "", "", "dead")
+        for nic in host["nics"]:
+            rates = [
+                format_bandwidth(rate) if rate else "unlimited" for rate in (nic["out_Bps"], nic["in_Bps"])
+            ]
+            name = host["name"] if nic["nic"] == 0 else ""
+            shown.add_row(name, nic["ipv4"], nic["ipv6"], *rates, nic["link"])
     return shown

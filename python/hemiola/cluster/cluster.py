@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from hemiola.arguments import typed
-from hemiola.cluster import nics, register
-from hemiola.cluster.nics import Counters
+from hemiola.cluster import nics as network
+from hemiola.cluster import register
+from hemiola.cluster.nics import Counters, Nic
 from hemiola.cluster.place import Place
 from hemiola.errors import ArgumentError, ClusterError
 
@@ -30,7 +31,7 @@ _unnamed = itertools.count()
 
 @dataclass(frozen=True)
 class Host:
-    """One host: its number, its name, which is in every host's /etc/hosts, and its addresses.
+    """One host: its number, its name, which is in every host's /etc/hosts, and the addresses of its first NIC.
 
     `process` is the first of the host's processes, as numbered outside; the host ends with it.
     """
@@ -52,9 +53,11 @@ class Cluster:
     Parameters
     ----------
     hosts : int, 1 … 250.
+    nics : int, 1 … 16; NICs of each host: eth0 on network 10.77.0.0/16, eth1 on 10.78.0.0/16, …, each network with a
+        switch of its own.
     rate : float, bytes per second > 0, or text such as "200mbit"; None for as fast as the machine is. The rate of each
-        host's NIC each way, headers included: of an MTU of 1,500 bytes TCP's payload gets 1,448 of 1,514.
-    slow : mapping from host to a factor >= 1 by which its NIC is slower.
+        NIC each way, headers included: of an MTU of 1,500 bytes TCP's payload gets 1,448 of 1,514.
+    slow : mapping from host to a factor >= 1 by which its NICs are slower.
     mtu : int, bytes, 1280 … 65535.
     name : str, optional; by which other processes find it (`Cluster.find`, `hemiola cluster exec --name`).
 
@@ -76,6 +79,7 @@ class Cluster:
         self,
         hosts: int,
         *,
+        nics: int = 1,
         rate: float | str | None = None,
         slow: Mapping[int, float] | None = None,
         mtu: int = 1500,
@@ -83,6 +87,8 @@ class Cluster:
     ) -> None:
         if not 1 <= hosts <= _MOST_HOSTS:
             raise ArgumentError(f"cluster: expected 1 … {_MOST_HOSTS} hosts, found {hosts}")
+        if not 1 <= nics <= network.MOST_NICS:
+            raise ArgumentError(f"cluster: expected 1 … {network.MOST_NICS} NICs a host, found {nics}")
         if not 1280 <= mtu <= 65535:
             raise ArgumentError(f"cluster: expected an MTU of 1280 … 65535 bytes, found {mtu}")
         rates = _rates(hosts, rate, slow or {})
@@ -97,8 +103,8 @@ class Cluster:
             start_new_session=True,  # Ctrl-C is for the owner
         )
         try:
-            self._read(self._ask(_specification(self.name, hosts)))
-            nics.build(self._switch, self._places, [host.process for host in self.hosts], mtu)
+            self._read(self._ask(_specification(self.name, hosts)) | {"nics": nics})
+            network.build(self._nics, [host.process for host in self.hosts], mtu)
             for host, host_rate in enumerate(rates):
                 if host_rate is not None:
                     self.set_rate(host, host_rate)
@@ -137,14 +143,20 @@ class Cluster:
         """Take in what the keeper, or the file that it has written, says."""
         self._state = state
         user = ("user",) if state["own_user"] else ()
-        self._switch = Place(state["keeper"], *user, "net")
+        #: How many NICs each host has.
+        self.nics: int = state["nics"]
+        switch = Place(state["keeper"], *user, "net")
         self._places = [
             Place(process, *user, "net", "uts", "ipc", "mnt", "pid") for process in state["hosts"]
         ]
         #: The hosts, by number.
         self.hosts = [
-            Host(number, name_of(number), *nics.addresses_of(number), process)
+            Host(number, name_of(number), *network.addresses_of(number), process)
             for number, process in enumerate(state["hosts"])
+        ]
+        self._nics = [
+            [Nic(host, number, place, switch) for number in range(self.nics)]
+            for host, place in enumerate(self._places)
         ]
 
     def __enter__(self) -> Cluster:
@@ -221,30 +233,32 @@ class Cluster:
         return str(out)
 
     @typed
-    def set_rate(self, host: int, rate: float | str | None) -> None:
-        """Change the rate of a host's NIC each way, at once.
+    def set_rate(self, host: int, rate: float | str | None, *, nic: int | None = None) -> None:
+        """Change the rate of a host's NICs each way, at once.
 
         Parameters
         ----------
         host : int.
         rate : float, bytes per second, or text such as "200mbit"; None for as fast as the machine is.
+        nic : int, which of them; None for all.
 
         Raises
         ------
         ArgumentError
-            for a host that there is not, and a rate out of range.
+            for a host or NIC that there is not, and a rate out of range.
         ClusterError
             when the kernel refuses.
         """
-        nics.limit(self._switch, host, self._place(host), _bytes_per_second(rate))
+        for each in self._nics_of(host, nic):
+            network.limit(each, _bytes_per_second(rate))
 
     @typed
-    def rates(self, host: int) -> tuple[float | None, float | None]:
+    def rates(self, host: int, *, nic: int = 0) -> tuple[float | None, float | None]:
         """Return the rates at which a host's NIC may send and receive, as the kernel has them.
 
         Parameters
         ----------
-        host : int.
+        host, nic : int.
 
         Returns
         -------
@@ -253,41 +267,42 @@ class Cluster:
         Raises
         ------
         ArgumentError
-            for a host that there is not.
+            for a host or NIC that there is not.
         """
-        return nics.rates(self._switch, host, self._place(host))
+        return network.rates(self._nics_of(host, nic)[0])
 
     @typed
-    def set_link(self, host: int, *, up: bool) -> None:
-        """Pull a host's cable out of the switch, or plug it in again.
+    def set_link(self, host: int, *, up: bool, nic: int | None = None) -> None:
+        """Pull a host's cables out of the switch, or plug them in again.
 
         Parameters
         ----------
         host : int.
         up : bool.
+        nic : int, which NIC's cable; None for those of all.
 
         Raises
         ------
         ArgumentError
-            for a host that there is not.
+            for a host or NIC that there is not.
         """
-        self._place(host)
-        nics.set_link(self._switch, host, up)
+        for each in self._nics_of(host, nic):
+            network.set_link(each, up)
 
     @typed
-    def is_up(self, host: int) -> bool:
+    def is_up(self, host: int, *, nic: int = 0) -> bool:
         """Return whether a host's NIC has a carrier.
 
         Parameters
         ----------
-        host : int.
+        host, nic : int.
 
         Raises
         ------
         ArgumentError
-            for a host that there is not.
+            for a host or NIC that there is not.
         """
-        return nics.is_up(self._place(host))
+        return network.is_up(self._nics_of(host, nic)[0])
 
     @typed
     def is_alive(self, host: int) -> bool:
@@ -305,12 +320,12 @@ class Cluster:
         return self._place(host).exists()
 
     @typed
-    def counters(self, host: int) -> Counters:
+    def counters(self, host: int, *, nic: int = 0) -> Counters:
         """Return the counters of a host's NIC since the cluster is up.
 
         Parameters
         ----------
-        host : int.
+        host, nic : int.
 
         Returns
         -------
@@ -319,9 +334,9 @@ class Cluster:
         Raises
         ------
         ArgumentError
-            for a host that there is not.
+            for a host or NIC that there is not.
         """
-        return nics.counters(self._place(host))
+        return network.counters(self._nics_of(host, nic)[0])
 
     def detach(self) -> None:
         """Let the cluster outlive this process, until `end` ends it."""
@@ -348,6 +363,13 @@ class Cluster:
         if not 0 <= host < len(self.hosts):
             raise ArgumentError(f"cluster: expected a host in 0 … {len(self.hosts) - 1}, found {host}")
         return self._places[host]
+
+    def _nics_of(self, host: int, nic: int | None) -> list[Nic]:
+        """Return one of a host's NICs, or all of them."""
+        self._place(host)
+        if nic is not None and not 0 <= nic < self.nics:
+            raise ArgumentError(f"cluster: expected a NIC in 0 … {self.nics - 1}, found {nic}")
+        return self._nics[host] if nic is None else [self._nics[host][nic]]
 
     def _tell(self, words: object) -> None:
         assert self._keeper is not None
@@ -413,7 +435,7 @@ def name_of(host: int) -> str:
 def _bytes_per_second(rate: float | str | None) -> float | None:
     if rate is None:
         return None
-    return nics.check_rate(nics.read_rate(rate) if isinstance(rate, str) else float(rate), "a rate")
+    return network.check_rate(network.read_rate(rate) if isinstance(rate, str) else float(rate), "a rate")
 
 
 def _rates(hosts: int, rate: float | str | None, slow: Mapping[int, float]) -> list[float | None]:
@@ -428,19 +450,21 @@ def _rates(hosts: int, rate: float | str | None, slow: Mapping[int, float]) -> l
         if slow:
             raise ArgumentError("cluster: slow hosts need a rate to be slower than; give one")
         return [None] * hosts
-    return [nics.check_rate(full / slow.get(host, 1.0), f"a rate for host {host}") for host in range(hosts)]
+    return [
+        network.check_rate(full / slow.get(host, 1.0), f"a rate for host {host}") for host in range(hosts)
+    ]
 
 
 def _specification(name: str, hosts: int) -> dict[str, Any]:
     """Return what the keeper is to make: hosts whose files name them, and no other machine."""
     lines = ["127.0.0.1 localhost", "::1 localhost"]
-    lines += [f"{address} {name_of(host)}" for host in range(hosts) for address in nics.addresses_of(host)]
+    lines += [f"{address} {name_of(host)}" for host in range(hosts) for address in network.addresses_of(host)]
     shared = {"/etc/hosts": "\n".join(lines) + "\n"}
     return {
         "owner": os.getpid(),
         "name": name,
         "path": str(register.path_of(name)),
-        "settings": nics.SETTINGS,
+        "settings": network.SETTINGS,
         "hosts": [
             {"name": name_of(host), "files": shared | _identity(name_of(host))} for host in range(hosts)
         ],

@@ -1,13 +1,15 @@
 """The cluster's network: a bridge, a veth pair per host, and both ends of each pair limited to the NIC's rate.
 
-    host 0:  eth0 ─── port0 ┐
-    host 1:  eth0 ─── port1 ├ switch
-    ...                     ┘
+    host 0:  eth0 ─── port0.0 ┐
+    host 1:  eth0 ─── port1.0 ├ switch0
+    ...                       ┘
 
-Bytes that leave a host wait in eth0, bytes that come to it wait in its port at the switch."""
+Bytes that leave a host wait in eth0, bytes that come to it wait in its port at the switch. Hosts with several NICs have
+as many such networks side by side: eth1 leads to switch1 and to nothing else."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import subprocess
@@ -18,8 +20,9 @@ from hemiola.cluster.place import Place
 from hemiola.errors import ArgumentError, ClusterError
 from hemiola.units import parse_bandwidth
 
-NIC = "eth0"
-_SWITCH = "switch"
+#: Most that a host may have: their networks are 10.77 … 10.92.
+MOST_NICS = 16
+FIRST_NETWORK = 77
 #: A token bucket must hold a packet that is not yet cut into frames, up to 64 KiB; a smaller one halves the rate.
 _LEAST_BURST_BYTES = 128 << 10
 _BURST_S = 1e-3
@@ -56,40 +59,63 @@ def read_rate(text: str) -> float:
     return parse_bandwidth(f"{tc[1]} {prefix}bit/s")
 
 
-def addresses_of(host: int) -> tuple[str, str]:
-    """Return a host's IPv4 and IPv6 address; of networks that are private and that nothing else is joined to."""
-    return f"10.77.{(host + 1) // 250}.{(host + 1) % 250}", f"fd77::{host + 1:x}"
+@dataclass(frozen=True)
+class Nic:
+    """One NIC: the host's number, its own number on the host, where it is, and where the switch is."""
+
+    host: int
+    number: int
+    place: Place
+    switch: Place
+
+    @property
+    def name(self) -> str:
+        """Its name on the host."""
+        return f"eth{self.number}"
+
+    @property
+    def port(self) -> str:
+        """The name of its port at the switch."""
+        return f"port{self.host}.{self.number}"
 
 
-def build(switch: Place, hosts: Sequence[Place], processes: Sequence[int], mtu: int) -> None:
-    """Join the hosts at a switch; `processes` are the first of each."""
-    lines = [
-        "link set lo up",
-        f"link add {_SWITCH} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
-        f"link set {_SWITCH} mtu {mtu} up",
-    ]
-    for host, process in enumerate(processes):
+def addresses_of(host: int, nic: int = 0) -> tuple[str, str]:
+    """Return the IPv4 and IPv6 address of a host's NIC; of networks that are private and that nothing else is joined
+    to, a pair for each number of NIC."""
+    six = ipaddress.IPv6Address(f"fd77:{nic:x}::{host + 1:x}")
+    return f"10.{FIRST_NETWORK + nic}.{(host + 1) // 250}.{(host + 1) % 250}", str(six)
+
+
+def build(nics: Sequence[Sequence[Nic]], processes: Sequence[int], mtu: int) -> None:
+    """Join the NICs of hosts, which `nics` has by host, at switches; `processes` are the first of each host."""
+    lines = ["link set lo up"]
+    for number in range(len(nics[0])):
         lines += [
-            f"link add {_port(host)} mtu {mtu} type veth peer name {NIC} mtu {mtu} netns {process}",
-            f"link set {_port(host)} master {_SWITCH} up",
+            f"link add switch{number} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+            f"link set switch{number} mtu {mtu} up",
         ]
-    _ip(switch, lines)
-    for host, place in enumerate(hosts):
-        four, six = addresses_of(host)
-        _ip(
-            place,
-            [
-                "link set lo up",
-                f"link set {NIC} up",
-                f"address add {four}/16 dev {NIC}",
-                f"address add {six}/64 dev {NIC} nodad",
-            ],
-        )
+    for process, own in zip(processes, nics, strict=True):
+        for nic in own:
+            lines += [
+                f"link add {nic.port} mtu {mtu} type veth peer name {nic.name} mtu {mtu} netns {process}",
+                f"link set {nic.port} master switch{nic.number} up",
+            ]
+    _ip(nics[0][0].switch, lines)
+    for own in nics:
+        lines = ["link set lo up"]
+        for nic in own:
+            four, six = addresses_of(nic.host, nic.number)
+            lines += [
+                f"link set {nic.name} up",
+                f"address add {four}/16 dev {nic.name}",
+                f"address add {six}/64 dev {nic.name} nodad",
+            ]
+        _ip(own[0].place, lines)
 
 
-def limit(switch: Place, host: int, place: Place, rate: float | None) -> None:
-    """Let a host's NIC carry so many bytes per second each way; None: as fast as the machine is."""
-    for at, device in ((place, NIC), (switch, _port(host))):
+def limit(nic: Nic, rate: float | None) -> None:
+    """Let a NIC carry so many bytes per second each way; None: as fast as the machine is."""
+    for at, device in ((nic.place, nic.name), (nic.switch, nic.port)):
         if rate is None:
             if rate_of(at, device) is not None:
                 _command(at, ["tc", "qdisc", "delete", "dev", device, "root"])
@@ -106,10 +132,10 @@ def limit(switch: Place, host: int, place: Place, rate: float | None) -> None:
         _command(at, ["tc", "qdisc", "replace", "dev", device, "root", "tbf", *words])
 
 
-def rates(switch: Place, host: int, place: Place) -> tuple[float | None, float | None]:
+def rates(nic: Nic) -> tuple[float | None, float | None]:
     """Return the rates at which a NIC may send and receive, in bytes per second, as the kernel has them; None where not
     limited."""
-    return rate_of(place, NIC), rate_of(switch, _port(host))
+    return rate_of(nic.place, nic.name), rate_of(nic.switch, nic.port)
 
 
 def rate_of(place: Place, device: str) -> float | None:
@@ -118,26 +144,22 @@ def rate_of(place: Place, device: str) -> float | None:
     return next((float(queue["options"]["rate"]) for queue in found if queue["kind"] == "tbf"), None)
 
 
-def set_link(switch: Place, host: int, is_up: bool) -> None:
-    """Plug a host's cable in, or pull it: the host's own side sees the carrier come and go."""
-    _ip(switch, [f"link set {_port(host)} {'up' if is_up else 'down'}"])
+def set_link(nic: Nic, is_up: bool) -> None:
+    """Plug a NIC's cable in, or pull it: the host's own side sees the carrier come and go."""
+    _ip(nic.switch, [f"link set {nic.port} {'up' if is_up else 'down'}"])
 
 
-def is_up(place: Place) -> bool:
-    """Return whether a host's NIC has a carrier."""
-    found = json.loads(_command(place, ["ip", "-json", "link", "show", "dev", NIC]))
+def is_up(nic: Nic) -> bool:
+    """Return whether a NIC has a carrier."""
+    found = json.loads(_command(nic.place, ["ip", "-json", "link", "show", "dev", nic.name]))
     return "LOWER_UP" in found[0]["flags"]
 
 
-def counters(place: Place) -> Counters:
-    """Return the counters of a host's NIC."""
-    found = json.loads(_command(place, ["ip", "-json", "-statistics", "link", "show", "dev", NIC]))
+def counters(nic: Nic) -> Counters:
+    """Return a NIC's counters."""
+    found = json.loads(_command(nic.place, ["ip", "-json", "-statistics", "link", "show", "dev", nic.name]))
     both = found[0]["stats64"]
     return Counters(sent=both["tx"]["bytes"], received=both["rx"]["bytes"])
-
-
-def _port(host: int) -> str:
-    return f"port{host}"
 
 
 def _ip(place: Place, lines: Sequence[str]) -> None:

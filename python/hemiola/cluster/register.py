@@ -17,7 +17,7 @@ from typing import Any
 from hemiola.errors import ArgumentError
 
 #: The content of a cluster's file, see keeper.py.
-_WRITTEN = {"keeper", "hosts", "own_user"}
+_WRITTEN = {"keeper", "hosts", "own_user", "nics"}
 _ROOTS = Path("/run/hemiola/clusters")
 
 
