@@ -36,7 +36,7 @@ def unlike(tensors: Sequence[Any], what: str = "tensor") -> Complaint | None:
                 f"invalid {what} size at index {place}: expected {list(tensors[0].shape)}, as at index 0, found "
                 f"{described(tensor)}"
             )
-            for place, tensor in enumerate(tensors)
+            for place, tensor in enumerate(tensors[1:], 1)
             if tensor.shape != tensors[0].shape
         ),
         None,
@@ -48,14 +48,14 @@ def unlike_types(tensors: Sequence[Any], what: str = "tensor") -> Complaint | No
     if not tensors:
         return Complaint(f"requires non-empty {what} list: expected a tensor, found none")
     first = tensors[0]
-    for place, tensor in enumerate(tensors):
-        found = f"expected {described(first)}, as at index 0, found {described(tensor)}"
+    for place, tensor in enumerate(tensors[1:], 1):
+        wrong = ""
         if tensor.layout != first.layout:
-            return Complaint(f"invalid {what} layout at index {place}: {found}")
-        if (tensor.dtype, tensor.device) != (first.dtype, first.device):
-            return Complaint(
-                f"invalid {what} type at index {place}: tensors must all have the same type, {found}"
-            )
+            wrong = f"invalid {what} layout at index {place}:"
+        elif (tensor.dtype, tensor.device) != (first.dtype, first.device):
+            wrong = f"invalid {what} type at index {place}: tensors must all have the same type,"
+        if wrong:
+            return Complaint(f"{wrong} expected {described(first)}, as at index 0, found {described(tensor)}")
     return None
 
 
