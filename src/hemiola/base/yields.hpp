@@ -16,8 +16,7 @@ namespace hemiola {
 /// does one that has little to do. A working process keeps it for a slice of milliseconds. By then the
 /// message has long come, and its sender may have given its core away. So every message between ranks that
 /// have busy neighbours takes a slice. A sleeping rank instead is woken when the message comes, and runs at
-/// once, since it has had less than its share. Ranks with a core each spin on instead: two that never give
-/// their cores away soon run at the same time.
+/// once, since it has had less than its share.
 class Yields {
  public:
   using Clock = std::chrono::steady_clock;
@@ -42,8 +41,8 @@ class Yields {
   bool cost_slices() const { return without_left_ > Clock::duration::zero(); }
   /// Whether they do elsewhere: then one that is long is enough.
   void suspect(bool elsewhere) { are_suspected_ = elsewhere; }
-  /// Where the ranks' clocks can be read: long ones in which ranks have had the cores for themselves do not count. Null:
-  /// elsewhere.
+  /// Where ranks share cores, and their clocks can be read: long ones in which ranks have had the cores for themselves do not
+  /// count. Null: elsewhere.
   void share(const CoreUseMeter* meter) { meter_ = meter; }
 
   /// Asked before each.

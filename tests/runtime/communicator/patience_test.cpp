@@ -110,16 +110,6 @@ TEST_F(LongYieldsTest, MakeItSleepAfterSoManyInARow) {
   EXPECT_EQ(sleeps_in(110), 10);
 }
 
-TEST_F(LongYieldsTest, MakeItSpinOnWhereEachRankHasACore) {
-  Waiting waiting = kWaiting;
-  waiting.spins_without_yields = 150;
-  Patience patience(waiting, &record_);
-  wait(Yields::kInARow);
-  wire_.sleeps = 0;
-  for (int i = 0; i < 155; ++i) patience.wait(&wire_, &caller_);
-  EXPECT_EQ(wire_.sleeps, 5);
-}
-
 /// Expect longer pauses after each row of two, until such a row costs one part in 64.
 TEST_F(LongYieldsTest, AreTriedMoreRarelyAfterEachFurtherRow) {
   wait(Yields::kInARow);

@@ -112,8 +112,6 @@ class Patience {
     consult(supervisor, now);
     if (is_awaited && idle_rounds_ <= polls_ + spins_ + waiting_.yields && record_->yields.pay(now)) {
       record_->yields.yield(now);
-    } else if (is_awaited && idle_rounds_ <= waiting_.spins_without_yields && record_->yields.cost_slices()) {
-      relax_core();
     } else {
       record_->yields.sleep();
       sleep(wire);

@@ -23,14 +23,13 @@ struct MessageRules {
 
 /// How to wait for it: poll, then pause, then let others run, then sleep.
 struct Waiting {
-  int polls = 0;                 ///< without a pause, while that has met news of late (PollRecord)
-  int spins = 2000;              ///< pauses of a few ten nanoseconds
-  int yields = 200;              ///< calls of sched_yield
-  int spins_without_yields = 0;  ///< pauses in their place, where each costs a slice
+  int polls = 0;     ///< without a pause, while that has met news of late (PollRecord)
+  int spins = 2000;  ///< pauses of a few ten nanoseconds
+  int yields = 200;  ///< calls of sched_yield
   /// A wait's first sleep is at most so long, and each further one twice as long as the one before, up to …
   int first_sleep_us = 5000;
   int sleep_us = 500;  ///< … the longest; the wire wakes us earlier when it can
-  /// Of the ranks that share this memory; lives as long as the wire.
+  /// Of the ranks that share cores, where their clocks can be read; lives as long as the wire.
   const CoreUseMeter* core_use = nullptr;
 };
 

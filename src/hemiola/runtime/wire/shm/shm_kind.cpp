@@ -20,10 +20,9 @@ int ranks_on_this_host(const Session& session) {
   return count;
 }
 
-/// Spinning pays only where the rank that is waited for has a core of its own; there it also pays beside strangers.
+/// Spinning pays only where the rank that is waited for has a core of its own.
 Waiting waiting_on(bool shares_core) {
-  if (!shares_core)  // some milliseconds, since a sleeping core wakes late; or some slices
-    return {.yields = 10000, .spins_without_yields = 1000000};
+  if (!shares_core) return {.yields = 10000};  // some milliseconds: a sleeping core wakes late
   return {.spins = 20, .yields = 200, .sleep_us = 500};
 }
 

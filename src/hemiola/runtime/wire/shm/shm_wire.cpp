@@ -95,7 +95,7 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
   }
   bears_hints_alone_ = !options.carries_signatures;
   wakeable_ = this;
-  rank_clocks_ = std::make_unique<const RankClocks>(std::move(memories));
+  if (shares_core_) rank_clocks_ = std::make_unique<const RankClocks>(std::move(memories));
   traits_.waiting.core_use = rank_clocks_.get();
   busy_.reserve(peers_.size());
 }

@@ -64,8 +64,8 @@ class ShmWire final : public Wire, private Wakeable {
   Peer& busy(Rank rank);
   bool progress(Peer& peer);
 
-  std::shared_ptr<SharedRegion> memory_;  ///< null: somebody else keeps it
-  std::unique_ptr<const RankClocks> rank_clocks_;
+  std::shared_ptr<SharedRegion> memory_;           ///< null: somebody else keeps it
+  std::unique_ptr<const RankClocks> rank_clocks_;  ///< null: each rank has a core
   WireTraits traits_;
   const bool shares_core_;
   /// Two ranks, with no third to wait for, copy into the ring at the same time, and each waits for the other's last
