@@ -6,7 +6,7 @@ import pytest
 
 import hemiola as hm
 from hemiola._core import spend
-from hemiola.planner.budget import IN_RACE, SHARES, WORK, Searches
+from hemiola.planner.budget import CHEAP, IN_RACE, SHARES, WORK, Searches
 from hemiola.planner.outcome import NothingMadeError
 from hemiola.progress import ProgressBar
 
@@ -119,11 +119,27 @@ def test_a_family_ends_where_one_is_no_faster_than_the_one_before(effort: float,
     for chunks, seconds in ((1, 3.0), (4, 2.0), (16, 2.0)):
         searches.run(f"chunks ({chunks} a rank)", chunks, lambda: None, "all_gather")
         searches.saw(f"chunks ({chunks} a rank)", seconds)
+    dear = 2 * CHEAP * effort * WORK
     if not is_done:
-        searches.run("chunks (64 a rank)", 64, lambda: None, "all_gather")
+        searches.run("chunks (64 a rank)", 64, lambda: None, "all_gather", at_least=dear)
         return
     with pytest.raises(NothingMadeError, match=r"chunks \(16 a rank\) is no faster"):
-        searches.run("chunks (64 a rank)", 64, lambda: None, "all_gather")
+        searches.run("chunks (64 a rank)", 64, lambda: None, "all_gather", at_least=dear)
+
+
+def test_a_cheap_search_is_made_although_the_one_before_was_no_faster() -> None:
+    searches = Searches()
+    for chunks in (1, 4):
+        searches.run(f"chunks ({chunks} a rank)", chunks, lambda: None, "all_gather")
+        searches.saw(f"chunks ({chunks} a rank)", 1.0)
+    assert searches.run("chunks (8 a rank)", 8, lambda: "made", "all_gather") == "made"
+
+
+def test_a_search_only_if_cheap_takes_no_more_than_a_cheap_one() -> None:
+    searches, most = Searches(), CHEAP * WORK
+    with pytest.raises(NothingMadeError, match="operations at least"):
+        searches.run("a", 1, lambda: None, "all_gather", at_least=most, only_if_cheap=True)
+    assert searches.run("b", 1, lambda: "made", "all_gather", at_least=most) == "made"
 
 
 def test_a_plan_names_the_searches_that_it_stopped() -> None:

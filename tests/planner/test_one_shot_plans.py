@@ -124,3 +124,21 @@ def test_more_ranks_than_have_scratch_slots_are_planned_without(effort: float) -
 def test_a_row_with_too_many_scratch_slots_is_left_out() -> None:
     found = hm.plan(hm.topologies.switch_2d([2, 2048], latency_s=1e-6, bandwidth=1e9), "all_reduce", 1024)
     assert any("slots of all ranks" in one.reason for one in found.left_out), found.left_out
+
+
+def test_ranks_of_unequal_hosts_exchange_whole_buffers_directly() -> None:
+    """Given hosts of 2, 4 and 4 ranks, whose shape is no grid. Expect one step, which a synthesized gather exceeds."""
+    speed = {"latency_s": 1e-6, "bandwidth": 100e9, "nic_latency_s": 5e-6, "nic_bandwidth": 12.5e9}
+    network = hm.topologies.cluster([hm.topologies.Host(ranks, **speed) for ranks in (2, 4, 4)])
+    plan = hm.plan(network, "all_reduce", 424)
+    rival = hm.algorithms.all_gather_direct(10).one_shot_all_reduce()
+    assert plan.seconds <= 1.0005 * hm.simulate(rival, network, 424).seconds
+
+
+def test_unequal_hosts_with_dear_messages_scatter_by_a_factor_of_their_ranks() -> None:
+    speed = {"latency_s": 1e-6, "bandwidth": 100e9, "nic_latency_s": 5e-6, "nic_bandwidth": 12.5e9}
+    costs = {"message_s": 1e-6, "nic_message_s": 1e-6}
+    network = hm.topologies.cluster([hm.topologies.Host(ranks, **speed, **costs) for ranks in (4, 4, 2, 2)])
+    plan = hm.plan(network, "all_reduce", 27_703)
+    rival = hm.algorithms.all_reduce_recursive_multiplying((4, 3), ("switch",) * 2, scattered=1)
+    assert plan.seconds <= 1.0005 * hm.simulate(rival, network, 27_703).seconds

@@ -56,10 +56,30 @@ def test_every_function_that_answers_a_question_is_a_row() -> None:
             hm.topologies.mesh((4, 4), **LINK),
             "all_reduce",
             hm.Conditions(late={1: 1.0}),
-            {"around_late_rank", "on_mesh", "synthesized", "one_shot", "multiplying", "swinging", "on_grid"},
+            {
+                "around_late_rank",
+                "on_mesh",
+                "synthesized",
+                "synthesized_if_cheap",
+                "one_shot",
+                "multiplying",
+                "multiplying_by_factors",
+                "swinging",
+                "on_grid",
+            },
         ),
-        (hm.topologies.torus((4, 4), **LINK), "all_to_all", hm.Conditions(), {"synthesized", "far_first"}),
-        (hm.topologies.torus((4, 4), **LINK), "broadcast", hm.Conditions(), {"synthesized"}),
+        (
+            hm.topologies.torus((4, 4), **LINK),
+            "all_to_all",
+            hm.Conditions(),
+            {"synthesized", "synthesized_if_cheap", "far_first"},
+        ),
+        (
+            hm.topologies.torus((4, 4), **LINK),
+            "broadcast",
+            hm.Conditions(),
+            {"synthesized", "synthesized_if_cheap"},
+        ),
     ],
     ids=["switch", "slow", "exchange", "mesh", "torus", "broadcast"],
 )
@@ -72,7 +92,7 @@ def test_a_source_is_asked_where_it_concerns_the_task(
 def test_once_a_source_is_enough_nothing_is_searched_for() -> None:
     question = asked(hm.topologies.torus((4, 4), **LINK), "all_reduce")
     question.is_enough = True
-    assert concerned(question) == {"one_shot", "multiplying", "swinging"}
+    assert concerned(question) == {"one_shot", "multiplying", "multiplying_by_factors", "swinging"}
 
 
 def test_schedules_race_in_their_places() -> None:

@@ -28,9 +28,9 @@ def torus() -> hm.Topology:
 #: Around a late rank five more files make its trees.
 CASES: dict[str, tuple[Callable[[], hm.Topology], hm.Conditions, int, int]] = {
     "switch": (switch, hm.Conditions(), 11, 1_500),
-    "torus": (torus, hm.Conditions(), 12, 3_500),
+    "torus": (torus, hm.Conditions(), 12, 4_000),
     "slow": (switch, hm.Conditions(slow={0: 2.0}), 12, 2_000),
-    "late": (torus, hm.Conditions(late={3: 1e-3}), 17, 6_000),
+    "late": (torus, hm.Conditions(late={3: 1e-3}), 17, 7_500),
 }
 
 

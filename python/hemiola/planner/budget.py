@@ -27,6 +27,9 @@ IN_TREES, IN_CHUNKS = 150, 25
 IN_RACE, IN_MAKING, IN_SIMULATION = 45, 12, {"fifo": 30, "fluid": 60}
 #: Of a link on the way of a transfer whose schedule is not made, and of one that is looked at to find ways.
 IN_LINK, IN_SEARCH = 5, 3
+#: Of what is left, for all trials of a search together: cheap ones are repeated, and made although the last was no
+#: faster.
+CHEAP = 0.02
 #: Shares of the budget that a search of a source may take, the first of its family and a later, larger one. Measured
 #: on the 200 settings of benchmarks/plans.py: about what the largest search takes there whose schedule is worth it.
 SHARES = {
@@ -123,6 +126,7 @@ class Searches:
         in_arrays: float = 0,
         at_least: float = 0,
         networks: int = 1,
+        only_if_cheap: bool = False,
     ) -> Made:
         """Make something with its source's share of the budget, or with what is left of that.
 
@@ -136,6 +140,7 @@ class Searches:
         in_arrays : float >= 0, transfers that Python makes itself.
         at_least : float >= 0, operations that the search is known to take.
         networks : int >= 1, that the share is for, as they are and as slow as they are now.
+        only_if_cheap : bool, whether it may take no more than a cheap search.
 
         Raises
         ------
@@ -143,14 +148,16 @@ class Searches:
             where that does not suffice; its text says why.
         """
         family = _family(label)
-        if family in self._is_done:
-            raise NothingMadeError(f"{self._is_done[family]} is no faster than the one before it")
         first, later = SHARES[source]
         share = (later if _network_free(family) in self._last else first) / networks
         may = min(share * self._work, self.left)
         own_work = round(IN_ARRAYS * in_arrays)
         last_size, last_took = self._last.get(_network_free(family), (1.0, 0.0))
         least = max(last_took * size / last_size, own_work, at_least)
+        if family in self._is_done and least > CHEAP * self.left:
+            raise NothingMadeError(f"{self._is_done[family]} is no faster than the one before it")
+        if only_if_cheap:
+            may = min(may, CHEAP * self.left)
         if least >= may:
             raise NothingMadeError(too_many(least, "operations at least", may))
         own, self._trials = Budget(round(may)), 1

@@ -18,6 +18,7 @@ from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.planner.outcome import LeftOut
 from hemiola.planner.question import Question
+from hemiola.planner.synthesized import buffers_in_time
 
 _NAME = "all_reduce_themis"
 #: Its name among candidates.
@@ -96,6 +97,25 @@ def multiplying(question: Question) -> Iterator[Candidate | LeftOut]:
         if steps not in seen:
             seen.add(steps)
             yield steps.candidate(question, question.bound_s)
+
+
+def multiplying_by_factors(question: Question) -> Iterator[Candidate | LeftOut]:
+    """List recursive multiplying in one step and in two, by each way to factor the ranks, wherever these are linked.
+
+    Only while the bytes into the slowest port take no longer than sending up a one-shot all-gather may.
+    """
+    task, n = question.task, question.task.rank_count
+    if task.nbytes == 0:
+        return
+    listed = {*_on_grid(question), *_on_hosts(question)}
+    most = buffers_in_time(question.topology, task.nbytes, question.bound_s)
+    for dims in ((n,), *((size, n // size) for size in range(2, n) if n % size == 0)):
+        for scattered in range(len(dims)):
+            inside = dims[0] if scattered else 1
+            buffers = 2 * (1 - 1 / inside) + sum(size - 1 for size in dims[scattered:]) / inside
+            steps = Steps(dims, ("switch",) * len(dims), scattered)
+            if buffers <= most and steps not in listed:
+                yield steps.candidate(question, question.bound_s)
 
 
 def _on_grid(question: Question) -> Iterator[Steps]:

@@ -16,12 +16,12 @@ from hemiola.planner.around_slow import near_grid_trees, near_pooled_nics
 from hemiola.planner.balanced_exchange import balanced_exchange
 from hemiola.planner.far_first import far_first
 from hemiola.planner.in_segments import in_segments
-from hemiola.planner.on_grid import multiplying, on_grid, swinging
+from hemiola.planner.on_grid import multiplying, multiplying_by_factors, on_grid, swinging
 from hemiola.planner.on_mesh import on_mesh
 from hemiola.planner.one_hop import one_hop
 from hemiola.planner.outcome import LeftOut
 from hemiola.planner.question import Question
-from hemiola.planner.synthesized import one_shot, synthesized
+from hemiola.planner.synthesized import one_shot, synthesized, synthesized_if_cheap
 from hemiola.planner.through_hosts import through_hosts
 
 Listed = Candidate | LeftOut
@@ -71,7 +71,7 @@ _BY_FORMULA = 6
 _ALL_REDUCE, _OF_ONE_ROOT = ("all_reduce",), ("broadcast", "reduce")
 #: In the order in which they are asked, since one may be enough, or say how many chunks another one tries. Those made
 #: for the topology race first: hundreds of slices of a published one would leave them nothing to be made with. Parts on
-#: grids race last, since the largest would leave the others nothing to be simulated with.
+#: grids race late, since the largest would leave the others nothing to be simulated with; cheap searches race last.
 SOURCES = (
     Source(registered, (), (), _BY_FORMULA),
     Source(through_hosts, _OF_ONE_ROOT, ("uneven", "hosts"), 4, needs="messages_are_told"),
@@ -83,8 +83,10 @@ SOURCES = (
     Source(one_shot, _ALL_REDUCE, ("uneven",), 1),
     Source(multiplying, _ALL_REDUCE, ("uneven",), 1),
     Source(swinging, _ALL_REDUCE, ("several ways", "uneven"), 1),
-    Source(on_grid, _ALL_REDUCE, ("grid",), 8, is_spared=True),
+    Source(multiplying_by_factors, _ALL_REDUCE, ("uneven",), 8),
+    Source(on_grid, _ALL_REDUCE, ("grid",), 9, is_spared=True),
     Source(one_hop, (*_ALL_REDUCE, *_OF_ONE_ROOT), ("one hop",), _BY_FORMULA),
+    Source(synthesized_if_cheap, (), ("several ways",), 10, is_spared=True),
     Source(far_first, ("all_to_all",), ("uneven",), 3),
     Source(balanced_exchange, ("all_to_all",), ("uneven", "hosts"), 0, knows_sizes=True),
     Source(in_segments, _ALL_REDUCE, ("switch", "one slow"), _BY_FORMULA, needs="may_be_short"),

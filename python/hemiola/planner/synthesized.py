@@ -15,7 +15,7 @@ import numpy as np
 from hemiola._core import Collective, Schedule, Topology, synthesize, synthesize_forest
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
-from hemiola.planner.budget import IN_CHUNKS, IN_TREES, Searches
+from hemiola.planner.budget import CHEAP, IN_CHUNKS, IN_TREES, Searches
 from hemiola.planner.outcome import LeftOut, NothingMadeError, too_many
 from hemiola.planner.question import Question, is_uneven
 from hemiola.synthesis.full_mesh import is_full_mesh
@@ -31,9 +31,8 @@ _MOST_RANKS_OF_MESH_OF_ONE_ROOT = 16
 #: Bandwidths that differ by less are one.
 _ALIKE = 1 + 1e-9
 #: Searches for one schedule at most, of which the best counts: those after the first choose by lot, which on small
-#: networks is worth some percent. Together they take no more than this share of what is left, so that only cheap ones
-#: are repeated.
-_MOST_TRIALS, _SHARE_OF_TRIALS = 4, 0.02
+#: networks is worth some percent. Only cheap ones are repeated.
+_MOST_TRIALS = 4
 #: Chunks per rank that are tried; of a broadcast and a reduce, in all, since only many of them fill a long way.
 _CHUNKS = {
     "all_reduce": (1, 4, 16),
@@ -65,14 +64,27 @@ def synthesized(question: Question) -> Iterator[Candidate | LeftOut]:
     made for links as slow as they are now, and as if all were fast: the one with more paths round the slow links is
     not the better one everywhere.
     """
+    for network, note, networks in _networks(question):
+        yield from _matched(network, question, note, networks)
+        yield from _forests(network, question, note)
+
+
+def synthesized_if_cheap(question: Question) -> Iterator[Candidate | LeftOut]:
+    """List the same with twice as many chunks or pieces, to be made where the search is cheap beside what is left."""
+    for network, note, networks in _networks(question):
+        yield from _matched(network, question, note, networks, times=2)
+        yield from _forests(network, question, note, times=2)
+
+
+def _networks(question: Question) -> Iterator[tuple[Topology, str, int]]:
+    """List the networks that schedules are made for, a note that names each, and how many there may be."""
     task = question.task
     networks = [(question.topology, "")]
     if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
         networks.insert(0, (as_slow_as_now(question.topology, task), ", of slow links"))
     for network, note in networks:
         if is_uneven(network) or _is_small_mesh_of_one_root(network, task):
-            yield from _matched(network, question, note, len(networks))
-            yield from _forests(network, question, note)
+            yield network, note, len(networks)
 
 
 def as_slow_as_now(topology: Topology, task: Task) -> Topology:
@@ -89,15 +101,18 @@ def one_shot(question: Question) -> Iterator[Candidate]:
     """List it for buffers so small that latency decides: one all-gather's instead of a reduce-scatter's and its own."""
     task, topology, bound_s = question.task, question.topology, question.bound_s
     n = task.rank_count
-    if task.nbytes == 0:
-        return
-    links = np.asarray(topology.links)
-    into = np.bincount(links["dst"], links["bandwidth"], minlength=n)[:n]
-    if task.nbytes * (n - 1) > _MOST_ONE_SHOT_PORT * bound_s * into.min():
+    if task.nbytes == 0 or n - 1 > buffers_in_time(topology, task.nbytes, bound_s):
         return
     count = 2 * n * n  # aside and back, n - 1 parts to each rank, and n - 1 additions there
     generate = partial(question.searches.run, ONE_SHOT, count, partial(_one_shot, topology, task), ONE_SHOT)
     yield Candidate(ONE_SHOT, "", bound_s, count, generate)
+
+
+def buffers_in_time(topology: Topology, nbytes: int, bound_s: float) -> float:
+    """Return how many whole buffers the slowest port may receive before adding up on the way is faster."""
+    links, n = np.asarray(topology.links), topology.rank_count
+    into = np.bincount(links["dst"], links["bandwidth"], minlength=n)[:n]
+    return float(_MOST_ONE_SHOT_PORT * bound_s * into.min() / nbytes)
 
 
 def _one_shot(topology: Topology, task: Task) -> Schedule:
@@ -123,7 +138,9 @@ def _transfer_count(task: Task, chunks: int) -> int:
     return 2 * once if task.kind == "all_reduce" else once
 
 
-def _matched(topology: Topology, question: Question, note: str, networks: int) -> Iterator[Candidate]:
+def _matched(
+    topology: Topology, question: Question, note: str, networks: int, *, times: int = 1
+) -> Iterator[Candidate]:
     task, searches, least_chunks = question.task, question.searches, question.least_chunks
     unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
@@ -133,15 +150,19 @@ def _matched(topology: Topology, question: Question, note: str, networks: int) -
         most_chunks = min(most_chunks, max(fewest, task.nbytes // (shares * _LEAST_CHUNK)))
     is_switched_exchange = task.kind == "all_to_all" and topology.switch_count > 0
     source = "all_to_all_behind_switches" if is_switched_exchange else task.kind
-    for chunks in (one for one in _CHUNKS[task.kind] if least_chunks <= one <= most_chunks):
+    tried = [times * one for one in _CHUNKS[task.kind]]
+    for chunks in (one for one in tried if least_chunks <= one <= most_chunks):
         variant, count = f"{chunks} {unit}{note}", _transfer_count(task, chunks)
         search = partial(_search, topology, task, chunks, searches)
-        run = partial(searches.run, at_least=IN_CHUNKS * count, networks=networks)
+        least = IN_CHUNKS * count
+        run = partial(searches.run, at_least=least, networks=networks, only_if_cheap=times > 1)
         generate = cache(partial(run, f"synthesized ({variant})", chunks, search, source))
         yield Candidate("synthesized", variant, question.bound_s, count, generate, is_searched=True)
 
 
-def _forests(topology: Topology, question: Question, note: str) -> Iterator[Candidate | LeftOut]:
+def _forests(
+    topology: Topology, question: Question, note: str, *, times: int = 1
+) -> Iterator[Candidate | LeftOut]:
     task, searches = question.task, question.searches
     if task.kind not in _FOREST_KINDS:
         return
@@ -150,17 +171,21 @@ def _forests(topology: Topology, question: Question, note: str) -> Iterator[Cand
     most = _MOST_VERTICES_OF_FOREST * searches.effort**0.25
     is_large = not has_one_root and vertices > most
     if is_large and task.kind != "all_reduce":
+        if times > 1:
+            return
         yield LeftOut(f"forest{note}", too_many(vertices, "ranks and switches", most))
         return
     # Each number of pieces packs anew. Where one takes the budget, it is to be the one that suits the buffer. Another
     # one counts as so many times larger, so that it is packed only where that is cheap.
     counts = _PIECES_OF_ONE_ROOT if has_one_root else _PIECES
     in_order = counts if task.nbytes < _SMALL_BUFFER else counts[::-1]
-    for size, pieces in zip((1, 4, 16), in_order, strict=True):
+    for size, of_size in zip((1, 4, 16), in_order, strict=True):
+        pieces = times * of_size
         plant = partial(_plant, topology, task, pieces, up_and_down_only=is_large)
         count = _transfer_count(task, pieces)
         label, source = f"forest ({pieces} pieces{note})", "forest_of_one_root" if has_one_root else "forest"
-        generate = cache(partial(searches.run, label, size, plant, source, at_least=IN_TREES * count))
+        run = partial(searches.run, at_least=IN_TREES * count, only_if_cheap=times > 1)
+        generate = cache(partial(run, label, size, plant, source))
         yield Candidate(
             "forest", f"{pieces} pieces{note}", question.bound_s, count, generate, is_searched=True
         )
@@ -188,7 +213,7 @@ def _search(topology: Topology, task: Task, chunks: int, searches: Searches | No
         trials=1 if searches is None else _MOST_TRIALS,
         threads=1,
         timed=True,
-        operations=0 if searches is None else round(_SHARE_OF_TRIALS * searches.left),
+        operations=0 if searches is None else round(CHEAP * searches.left),
         progress=None,
     )
     if searches is not None:
