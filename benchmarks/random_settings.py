@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import hemiola as hm
+from hemiola.codecs import Speeds
 from random_problems import KINDS, is_rooted
 
 MOST_RANKS = 1024
 _SMALLEST, _LARGEST = 1 << 10, 1 << 30
 _LEAST, _MOST_OF_SMALL = 8, 256 << 10
+#: Of sparse data, so that the machine that judges decides nothing.
+CODECS = Speeds(100e9, 200e9, 200e9)
 _LATENCIES_S = (0.5e-6, 1e-6, 5e-6)
 _BANDWIDTHS = (12.5e9, 25e9, 50e9, 200e9)
 
@@ -34,7 +37,15 @@ class Setting:
 
     def plan(self, effort: float) -> hm.Plan:
         """Plan it."""
-        return hm.plan(self.topology, self.kind, self.nbytes, self.conditions, root=self.root, effort=effort)
+        return hm.plan(
+            self.topology,
+            self.kind,
+            self.nbytes,
+            self.conditions,
+            root=self.root,
+            codecs=CODECS if self.conditions.density < 1 else None,
+            effort=effort,
+        )
 
 
 def random_setting(seed: int) -> Setting:
