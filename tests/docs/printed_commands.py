@@ -73,6 +73,7 @@ FORMS = [
     ),
     a_benchmark("shared_nics", "--rounds 1 --sizes 65536", may_miss=True),
     a_benchmark("simulator", "--runs 1", may_miss=True),
+    a_benchmark("skewed_exchange", "--rounds 1 --seeds 1 --size 65536", may_miss=True),
     a_benchmark("quantized_collectives", "--hosts 2 --bytes 64KiB --turns 1", may_miss=True),
     a_benchmark("sparse_collectives", "--hosts 2 --bytes 64KiB --turns 1", may_miss=True),
     a_benchmark("start_up", "--ranks 2 --rounds 1", may_miss=True),

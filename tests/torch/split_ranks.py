@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from group_ranks import place, told
 
-import hemiola.communicator.block_collectives as blocks
+from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.synthesis.exchange_through_hosts import exchange_through_hosts
 
 MANY = 30_000
@@ -69,13 +69,13 @@ def passed_on() -> list[list[list[int]]]:
     """Have ranks pass blocks on as where hosts of two ranks share their NICs; return the tables of bytes."""
     seen = []
 
-    def shared(network: Any, sizes: Any, *, has_messages: bool) -> Any:
+    def shared(plans: Any, sizes: Any) -> Any:
         seen.append(sizes.table.tolist())
         hosts = sizes.rank_count // 2
         return exchange_through_hosts(sizes.table, np.ones((hosts, hosts), np.int64), 2)
 
     given = tables(place()[1])
-    with mock.patch.object(blocks, "schedule_of_blocks", shared):
+    with mock.patch.object(CommunicatorPlans, "schedule_of_blocks", shared):
         for name in ("skewed", "of one rank"):
             exchange(given[name], torch.bfloat16, spaced)
     assert seen == [(6 * given[name]).tolist() for name in ("skewed", "of one rank")]

@@ -18,12 +18,10 @@ from hemiola._core import Complaint, PremulSum, Schedule, bytes_of_array
 from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.communicator.arguments import schedule_of
 from hemiola.communicator.collectives import Collectives
-from hemiola.communicator.emulation import Emulation
 from hemiola.communicator.handle import Handle, Pending
 from hemiola.communicator.messages import RESERVED_TAGS, Messages
 from hemiola.communicator.started_collectives import StartedCollectives
 from hemiola.errors import ArgumentError, HemiolaError, MismatchError
-from hemiola.planner.blocks_of_call import schedule_of_blocks
 from hemiola.planner.communicator_plans import CommunicatorPlans
 
 Arrays = Sequence[NDArray[Any]]
@@ -41,7 +39,6 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
 
     _block_calls = 0
     _plans: CommunicatorPlans
-    _emulation: Emulation | None
 
     def all_to_all_blocks(
         self, x: Arrays, out: Arrays, *, schedule: Schedule | None = None, timeout_s: float | None = None
@@ -75,8 +72,9 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         Notes
         -----
         Nothing is padded. Ranks tell each other all sizes first, by an all-gather of 16 bytes for each pair of ranks.
-        Then each block goes from its rank to its rank. Where hosts have a NIC for each rank and some NICs would have
-        much more to do than others, a schedule shares their work: ranks pass on blocks of their host's [FAST].
+        Then each block goes from its rank to its rank: as a message, or by a schedule where hosts exchange much. Where
+        hosts have a NIC for each rank and some NICs would have much more to do than others, the schedule shares their
+        work: ranks pass on blocks of their host's [FAST].
         """
         return self._exchanging("all_to_all_blocks", x, out, timeout_s, schedule, may_relay=True).wait()
 
@@ -215,8 +213,7 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         given, taken, sizes = self._agreed_blocks(call, x, out, schedule, timeout_s)
         assert not isinstance(out, Complaint)
         if may_relay and schedule is None:
-            has_messages = self._emulation is None
-            schedule = schedule_of_blocks(self._plans.network(), sizes, has_messages=has_messages)
+            schedule = self._plans.schedule_of_blocks(sizes)
         if schedule is not None and sizes.total:
             memory = [one.memory for one in given], [one.memory for one in taken]
             return Handle(self._core.start(_BY_SCHEDULE, *memory, "sum", 0, schedule, timeout_s, False), out)

@@ -8,14 +8,19 @@ from hemiola import algorithms
 from hemiola._core import Schedule, Topology, busiest_link_s
 from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.synthesis.exchange_through_hosts import Integers, exchange_through_hosts
-from hemiola.topology.host_ports import ports_between_hosts
+from hemiola.topology.host_ports import HostPorts, ports_between_hosts
 
 #: Seconds of a core for each pair of ranks: making two schedules and comparing them took 8 to 16 us (8 to 64 ranks,
 #: Xeon); then one is compiled.
 _MAKING_S = 20e-6
+#: The share of the time of messages between hosts that a direct exchange by a schedule saves: 0.02 to 0.29 of it on 4
+#: hosts of 1 or 2 ranks at 200 Mbit/s (docs/results/skewed_exchange.md). All messages move at once, unpaced.
+_SAVED_BY_SCHEDULE = 0.1
 
 
-def schedule_of_blocks(network: Topology, sizes: BlockSizes, *, has_messages: bool) -> Schedule | None:
+def schedule_of_blocks(
+    network: Topology, sizes: BlockSizes, *, has_messages: bool, shares_memory: bool
+) -> Schedule | None:
     """Choose how blocks move, in the same way on all ranks that know the network and the sizes.
 
     Parameters
@@ -23,17 +28,22 @@ def schedule_of_blocks(network: Topology, sizes: BlockSizes, *, has_messages: bo
     network : Topology of the ranks.
     sizes : BlockSizes, in bytes.
     has_messages : bool, whether ranks can send blocks without a schedule.
+    shares_memory : bool, whether all ranks share memory, where messages are copied once and schedules gain nothing.
 
     Returns
     -------
     Schedule that shares each host's blocks between its NICs, where the busiest link has so much less to do that making
-    the schedule pays. Else None: blocks go as messages; or a direct exchange, where there are none.
+    the schedule pays; or of a direct exchange, where NICs between hosts have so much to do that it pays, or there are
+    no messages. Else None: blocks go as messages.
     """
     if not sizes.total:
         return None
     made_s = _MAKING_S * sizes.rank_count**2
-    may_share = _most_saved_s(network, sizes.table) > made_s
-    if has_messages and not may_share:
+    ports = None if shares_memory or network.node_count == 1 else ports_between_hosts(network)
+    busiest_s, shared_s = (0.0, 0.0) if ports is None else _seconds_of_nics(network, ports, sizes.table)
+    may_share = busiest_s - shared_s > made_s
+    goes_directly = not has_messages or _SAVED_BY_SCHEDULE * busiest_s > made_s
+    if not may_share and not goes_directly:
         return None
     direct = sizes.given_to(algorithms.get("all_to_all_direct").generate(sizes.rank_count))
     if may_share:
@@ -43,20 +53,20 @@ def schedule_of_blocks(network: Topology, sizes: BlockSizes, *, has_messages: bo
         direct_s, shared_s = (busiest_link_s(one, network, sizes.per_rank, {}) for one in (direct, shared))
         if direct_s - shared_s > made_s:
             return shared
-    return None if has_messages else direct
+    return direct if goes_directly else None
 
 
-def _most_saved_s(network: Topology, table: Integers) -> float:
-    """Return how much longer the busiest NIC takes than all NICs of the busiest host together, if each rank has one."""
+def _seconds_of_nics(network: Topology, ports: HostPorts, table: Integers) -> tuple[float, float]:
+    """Return how long the busiest NIC takes, and how long if ranks of a NIC each shared the work of their host."""
     nodes, hosts = network.nodes, network.node_count
-    per_host = np.bincount(nodes)
-    ports = ports_between_hosts(network)
-    if hosts == 1 or hosts == len(nodes) or len(set(per_host.tolist())) > 1 or (np.diff(nodes) < 0).any():
-        return 0.0
-    if ports is None or len(set(ports.sharing)) < len(nodes):
-        return 0.0
     between = np.where(nodes[:, None] == nodes[None, :], 0, table)
     by_rank = np.stack([between.sum(axis=1), between.sum(axis=0)])
+    by_nic = np.stack([np.bincount(ports.sharing, way, len(nodes)) for way in by_rank])
+    busiest_s = float((by_nic / np.asarray(ports.bandwidths)).max())
+    per_host = np.bincount(nodes)
+    if hosts == len(nodes) or len(set(per_host.tolist())) > 1 or (np.diff(nodes) < 0).any():
+        return busiest_s, busiest_s
+    if len(set(ports.sharing)) < len(nodes):
+        return busiest_s, busiest_s
     by_host = by_rank.reshape(2, hosts, -1).sum(axis=2)
-    saved = int(by_rank.max()) - int(by_host.max()) // int(per_host[0])
-    return saved / min(ports.bandwidths)
+    return busiest_s, int(by_host.max()) / int(per_host[0]) / min(ports.bandwidths)

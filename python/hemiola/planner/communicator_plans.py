@@ -19,11 +19,13 @@ from hemiola import algorithms, codecs, topologies
 from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import LateOutlook, LateRule, Schedule, ScheduleParts, Selection, SparseRule, Topology
 from hemiola.algorithms import Task
+from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import machine_cores
+from hemiola.planner.blocks_of_call import schedule_of_blocks
 from hemiola.planner.budget import Searches
 from hemiola.planner.core_rates import core_rates
 from hemiola.planner.crowding import BETWEEN_HOSTS
@@ -195,6 +197,13 @@ class CommunicatorPlans:
         """Return the network to plan for: the one that is emulated or was given; else the measured one, on one host a
         switch with one port a rank."""
         return self._network
+
+    def schedule_of_blocks(self, sizes: BlockSizes) -> Schedule | None:
+        """Return the schedule by which blocks of these sizes move, the same on all ranks; None: they go as messages."""
+        has_messages = self._emulated is None
+        return schedule_of_blocks(
+            self.network(), sizes, has_messages=has_messages, shares_memory=self._shares_memory
+        )
 
     def fastest_network(self) -> Topology:
         """Return a network on which the lower bound holds for every schedule. Ranks that share memory are planned for
