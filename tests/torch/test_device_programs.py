@@ -31,7 +31,35 @@ def planned(kind: str, ranks: int, **conditions: Any) -> hm.Schedule:
     return hm.plan(topology, kind, 1 << 20, conditions=hm.Conditions(**conditions)).schedule
 
 
+def passed_on_and_added() -> hm.Schedule:
+    """Return an all-reduce of 3 ranks whose second step sends what a scratch slot has, and adds it to the sum.
+
+    ::
+
+        step 0: own value to the next rank's slot 1
+        step 1: slot 1 to the next rank's slot 2, and to the sum
+        step 2: slot 2 to the sum
+    """
+    rows = []  # of step, src, dst, chunk, reduce, src_slot, dst_slot
+    for chunk in range(3):
+        for rank in range(3):
+            following = (rank + 1) % 3
+            rows += [(0, rank, following, chunk, 0, 0, 1), (1, rank, following, chunk, 0, 1, 2)]
+            rows += [(1, rank, rank, chunk, 1, 1, 0), (2, rank, rank, chunk, 1, 2, 0)]
+    return hm.Schedule.from_transfers(hm.Collective.make("all_reduce", 3, 3), rows)
+
+
+def planned_small() -> hm.Schedule:
+    topology = hm.topologies.switch(4, latency_s=1e-5, bandwidth=1e9)
+    schedule = hm.plan(topology, "all_reduce", 64).schedule
+    assert schedule.scratch_count > 0
+    return schedule
+
+
 SCHEDULES = {
+    "one shot": lambda: hm.algorithms.all_gather_direct(4).one_shot_all_reduce(),
+    "slots beside messages": passed_on_and_added,
+    "planned small": planned_small,
     "ring": lambda: hm.algorithms.all_reduce_ring(4),
     "hierarchical": lambda: hm.algorithms.all_reduce_hierarchical(2, 2),
     "late": lambda: planned("all_reduce", 4, late={3: 2e-3}),
@@ -72,7 +100,16 @@ def expected(schedule: hm.Schedule, rank: int, salt: int) -> torch.Tensor | None
 #: In place is nothing where input and output differ in size.
 CASES = [(name, False) for name in SCHEDULES] + [
     (name, True)
-    for name in ("ring", "hierarchical", "late", "synthesized all-reduce", "broadcast", "all-to-all")
+    for name in (
+        "one shot",
+        "slots beside messages",
+        "ring",
+        "hierarchical",
+        "late",
+        "synthesized all-reduce",
+        "broadcast",
+        "all-to-all",
+    )
 ]
 
 
@@ -146,12 +183,6 @@ def test_the_recorded_queue_sees_what_may_not_be_done() -> None:
         queue.end()
     with pytest.raises(AssertionError, match="in a circle"):
         run_all([first, second])
-
-
-def test_a_schedule_with_scratch_slots_is_refused() -> None:
-    one_shot = hm.algorithms.all_gather_direct(4).one_shot_all_reduce()
-    with pytest.raises(hm.ArgumentError, match="without scratch slots"):
-        DeviceProgram(one_shot, 0, 4, torch.float32)
 
 
 @pytest.mark.parametrize(

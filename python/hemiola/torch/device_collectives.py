@@ -11,12 +11,9 @@ import torch
 from torch._C import _distributed_c10d as c10d
 
 from hemiola._core import Complaint, Topology
-from hemiola.algorithms import Task, candidates
-from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner import plan
 from hemiola.topologies import fully_connected
-from hemiola.topology.port_speed import port_speed
 from hemiola.torch.collectives import Collectives, listed, options_of
 from hemiola.torch.device_executor import DeviceProgram
 from hemiola.torch.device_queue import DeviceQueue, ProcessGroupQueue
@@ -80,20 +77,10 @@ class DeviceRunner:
         return program
 
     def _schedule(self, kind: str, nbytes: int, root: int) -> Any:
-        """Return the planner's choice, or the first by formula where that needs scratch slots, which a queue lacks.
-
-        It is the same on every rank.
-        """
+        """Return the planner's choice, which is the same on every rank."""
         if self._topology is None:
             self._topology = fully_connected(self.rank_count, latency_s=_LATENCY_S, bandwidth=_BANDWIDTH)
-        schedule = plan(self._topology, kind, nbytes, root=root).schedule
-        if schedule.scratch_count == 0:
-            return schedule
-        task = Task(
-            kind, self.rank_count, nbytes, port_speed(self._topology), Conditions(), topology=self._topology
-        )
-        made = (one.generate() for one in candidates(task))
-        return next(one for one in made if one.scratch_count == 0)
+        return plan(self._topology, kind, nbytes, root=root).schedule
 
 
 class DeviceCollectives(Collectives):

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <string>
 
-#include "hemiola/base/error.hpp"
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/executor/program/compile.hpp"
 
@@ -19,8 +17,12 @@ constexpr std::int64_t kUnbounded = std::int64_t{1} << 60;
 /// Neighbours of any size travel together; others do not, since a group's messages start together anyway.
 constexpr MessageRules kRules{.slice_bytes = kUnbounded, .join_bytes = kUnbounded, .pack_bytes = 0};
 
-bool is_message(const Task& task) {
-  return task.kind == TaskKind::send || task.kind == TaskKind::receive;
+/// A transfer within the rank takes apart what lies in a slot, and no message that has come.
+bool is_inner(const Task& task) {
+  return task.kind == TaskKind::apply && task.staged;
+}
+bool begins_message(const Task& task) {
+  return task.kind == TaskKind::send || task.kind == TaskKind::receive || is_inner(task);
 }
 
 /// Takes a program step by step. A step's messages lie in the same staging memory as those of any other: the queue is
@@ -32,7 +34,7 @@ class Lister {
     std::copy(std::begin(program.bytes), std::end(program.bytes), std::begin(list_.bytes));
     std::size_t message = 0;
     for (const Task& task : program.tasks)
-      if (is_message(task)) turns_.push_back({messages[message++].step, &task});
+      if (begins_message(task)) turns_.push_back({messages[message++].step, &task});
     list_.bytes[static_cast<int>(Region::staging)] = 0;
   }
 
@@ -116,7 +118,12 @@ class Lister {
     std::vector<Instruction> afterwards;
     for (const Turn& turn : turns) save(*turn.task);
     for (const Turn& turn : turns)
-      turn.task->kind == TaskKind::send ? add_send(turn, &group) : add_receive(turn, &group, &afterwards);
+      if (turn.task->kind == TaskKind::send)
+        add_send(turn, &group);
+      else if (is_inner(*turn.task))
+        take_apart(*turn.task, read_at({turn.task->staging_region, turn.task->staging}), &afterwards);
+      else
+        add_receive(turn, &group, &afterwards);
     list_.instructions.insert(list_.instructions.end(), group.begin(), group.end());
     list_.instructions.insert(list_.instructions.end(), afterwards.begin(), afterwards.end());
   }
@@ -150,9 +157,11 @@ class Lister {
                       .peer = peer_of(task),
                       .to = landing,
                       .bytes = task.bytes});
-    if (lands) return;
-    Place from = landing;
-    for (const Piece& piece : pieces) {
+    if (!lands) take_apart(task, landing, afterwards);
+  }
+
+  void take_apart(const Task& task, Place from, std::vector<Instruction>* afterwards) {
+    for (const Piece& piece : pieces_of(task)) {
       afterwards->push_back({.kind = piece.combine ? InstructionKind::combine : InstructionKind::copy,
                              .from = from,
                              .operand = piece.combine ? read_at(piece.operand) : Place{},
@@ -176,9 +185,6 @@ class Lister {
 }  // namespace
 
 InstructionList instructions_of(const Schedule& schedule, Rank rank, const InstructionOptions& options) {
-  if (schedule.scratch_count() > 0)
-    throw ArgumentError("a device's queue: expected a schedule without scratch slots, found one with " +
-                        std::to_string(schedule.scratch_count()) + "; run it on the host, or choose another");
   const RankPart part = part_of(schedule, rank);
   CompileOptions as_compiled;
   as_compiled.block_elements = options.block_elements;
