@@ -15,7 +15,7 @@ from hemiola.bounds import LowerBound, lower_bound
 from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked_when_made
 from hemiola.planner.budget import Searches
-from hemiola.synthesis.full_mesh import is_full_mesh, is_lone_switch
+from hemiola.synthesis.full_mesh import is_behind_one_switch, is_full_mesh, is_lone_switch
 from hemiola.topology.message_costs import messages_are_free
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import port_speed
@@ -112,9 +112,9 @@ def traits_of(task: Task, topology: Topology) -> frozenset[str]:
     Returns
     -------
     Some of these words:
-    - "uneven": the ranks are joined neither by one switch nor by links of one speed for all pairs;
+    - "uneven": the ranks are joined neither by one switch alone nor by links of one speed for all pairs;
     - "switch": one switch alone joins them; "full mesh": a link for each pair, all alike; "one hop": either;
-    - "several ways": of three ranks or more, not behind one switch;
+    - "several ways": of three ranks or more, not behind one switch alone;
     - "mesh": a grid of lines; "grid": one of two dimensions at least; both of uneven networks, for all-reduces;
     - "hosts": of as many ranks each, at least two, numbered host by host;
     - "dear messages": some link charges for each message;
@@ -130,7 +130,7 @@ def traits_of(task: Task, topology: Topology) -> frozenset[str]:
         "switch": is_switch,
         "full mesh": is_mesh,
         "one hop": is_switch or is_mesh,
-        "several ways": is_of_several and topology.switch_count != 1,
+        "several ways": is_of_several and not is_behind_one_switch(topology),
         "mesh": grid is not None and all(wires == "line" for wires in grid.wires),
         "grid": grid is not None and sum(size > 1 for size in grid.dims) > 1,
         "hosts": len(counts) > 1 == len(set(counts)) < counts[0] and bool((np.diff(task.nodes) >= 0).all()),
@@ -144,11 +144,11 @@ def traits_of(task: Task, topology: Topology) -> frozenset[str]:
 
 @lru_cache(maxsize=8)
 def is_uneven(topology: Topology) -> bool:
-    """Whether ranks are joined neither by one switch nor by a link for each pair, all of one speed."""
+    """Whether ranks are joined neither by one switch alone nor by a link for each pair, all of one speed."""
     n, links = topology.rank_count, np.asarray(topology.links)
     if n < 3 or len(links) == 0:
         return False
     if topology.switch_count == 0:
         pairs = set(zip(links["src"].tolist(), links["dst"].tolist(), strict=True))
         return len(pairs) < n * (n - 1) or bool((links["bandwidth"] != links["bandwidth"][0]).any())
-    return topology.switch_count > 1
+    return not is_behind_one_switch(topology)

@@ -1,0 +1,30 @@
+"""Plans where one switch stands beside direct links: a network of several paths, for which schedules are made."""
+
+from __future__ import annotations
+
+import pytest
+
+import hemiola as hm
+from hemiola.planner.question import is_uneven
+
+
+def network(*, direct_Bps: float) -> hm.Topology:
+    """Join four ranks by a switch of 10 GB/s a port, and by a ring of that bandwidth where it is not 0."""
+    cables = [(rank, 4, 1e-6, 10e9) for rank in range(4)]
+    if direct_Bps:
+        cables += [(rank, (rank + 1) % 4, 1e-6, direct_Bps) for rank in range(4)]
+    links = [(*way, *how) for a, b, *how in cables for way in ((a, b), (b, a))]
+    return hm.Topology(4, links, switch_count=1)
+
+
+def test_direct_links_beside_a_switch_make_a_network_uneven() -> None:
+    assert is_uneven(network(direct_Bps=40e9))
+    assert not is_uneven(network(direct_Bps=0))
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "broadcast"])
+def test_schedules_made_for_both_come_nearer_to_the_bound(kind: str) -> None:
+    """Given 1 MiB: published ones use one of the two at a time."""
+    plan = hm.plan(network(direct_Bps=40e9), kind, 1 << 20)
+    assert plan.name == "synthesized"
+    assert plan.seconds <= 1.2 * plan.bound_s
