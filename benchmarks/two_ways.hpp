@@ -113,13 +113,15 @@ inline std::unique_ptr<TcpWire> connect_tcp(const Ends& ends, const Token& token
                                                      Credentials{.token = token, .rank = ends.self});
   auto door = reception->open();
   std::vector<TcpPeer> peers(2);
-  peers[static_cast<std::size_t>(ends.self)] = {ends.self, door->number(), {reception->endpoint()}};
+  peers[static_cast<std::size_t>(ends.self)] = {
+      ends.self, door->number(), {{.endpoints = {reception->endpoint()}}}};
   const std::string others = ends.trade(std::to_string(door->number()) + " " + reception->endpoint().text());
   const std::size_t space = others.find(' ');
-  peers[static_cast<std::size_t>(ends.other)] = {ends.other,
-                                                 static_cast<std::uint32_t>(std::stoul(others)),
-                                                 {Endpoint::parse(others.substr(space + 1))}};
-  return std::make_unique<TcpWire>(std::move(door), ends.self, peers, 1);
+  peers[static_cast<std::size_t>(ends.other)] = {
+      ends.other,
+      static_cast<std::uint32_t>(std::stoul(others)),
+      {{.endpoints = {Endpoint::parse(others.substr(space + 1))}}}};
+  return std::make_unique<TcpWire>(std::move(door), ends.self, peers);
 }
 
 /// Of all processors since the machine has started, whoever worked on them.

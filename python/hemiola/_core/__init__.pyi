@@ -1575,6 +1575,7 @@ class HostsSession(Session):
         token: bytes,
         version: str,
         addresses: Sequence[str],
+        nics: Sequence[tuple[int, Sequence[str]]],
         rank_zero: Sequence[str],
         timeout_s: float,
         silence_s: float,

@@ -119,8 +119,8 @@ class Health:
     def __str__(self) -> str:
         if not self.watching and not self.slow:
             return (
-                "ports are not watched here: over shared memory nobody has one that could be slow; between hosts they "
-                "are watched over TCP where each rank goes out by one NIC"
+                "ports are not watched here: over shared memory nobody has one that could be slow; UCX and MPI do not "
+                "tell when bytes come; between hosts ports are watched over TCP where each rank goes out by one NIC"
             )
         told = [
             f"rank {one.rank}{one.where and f' ({one.where})'} is {one.factor:.3g} times slower, since operation "

@@ -91,10 +91,12 @@ def join(job: Job, timeout_s: float) -> Session:
 
 @dataclass(frozen=True)
 class Doorway:
-    """Where this process is found by ranks of other hosts: a listening socket, and addresses that lead there."""
+    """Where this process is found by ranks of other hosts: a listening socket, and addresses that lead there; the same
+    by NICs that are to be used side by side, with their speeds."""
 
     listener: Listener
     addresses: Sequence[str]
+    nics: Sequence[tuple[int, Sequence[str]]] = ()
 
     @classmethod
     def open(cls, port: int = 0, local_rank: int = 0) -> Doorway:
@@ -113,11 +115,12 @@ class Doorway:
         family = environment.IP_FAMILY.value()
         rule = environment.INTERFACE.value()
         reached = environment.reachable_addresses(rule, family)
+        nics = [] if rule.excludes else environment.side_by_side(reached)
         if not rule.excludes:  # an address that was not chosen by name may lead nowhere: others try it last
             reached = environment.nearest_first(reached, local_rank)
         ports = range(port, port + 1) if port else environment.PORTS.value() or range(0, 1)
         listener = Listener("0.0.0.0" if family == 4 else "", ports[0], ports[-1])
-        return cls(listener, [str(local.address) for local in reached])
+        return cls(listener, [str(local.address) for local in reached], nics)
 
     @property
     def endpoints(self) -> list[str]:
@@ -144,6 +147,7 @@ class Doorway:
             token=meeting.token,
             version=metadata.version("hemiola"),
             addresses=self.addresses,
+            nics=self.nics,
             rank_zero=list(meeting.rank_zero),
             timeout_s=timeout_s,
             silence_s=environment.SILENCE.value(),

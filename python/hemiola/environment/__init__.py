@@ -2,7 +2,7 @@
 may know."""
 
 from hemiola.environment.interfaces import InterfaceRule, LocalAddress, check_loopback, reachable_addresses
-from hemiola.environment.nearness import nearest_first
+from hemiola.environment.nearness import nearest_first, side_by_side
 from hemiola.environment.packages import ucx_libraries
 from hemiola.environment.variables import (
     ADAPT,
@@ -72,6 +72,7 @@ __all__ = [
     "nearest_first",
     "needs_addresses",
     "reachable_addresses",
+    "side_by_side",
     "ucx_libraries",
     "unknown",
 ]

@@ -38,6 +38,33 @@ def nearest_first(
     return sorted(addresses, key=lambda address: order.index(address.interface))
 
 
+def side_by_side(addresses: Sequence[LocalAddress]) -> list[tuple[int, list[str]]]:
+    """Return a host's NICs for wires that use all of them at once.
+
+    Parameters
+    ----------
+    addresses : sequence of LocalAddress, at least one, in the system's order.
+
+    Returns
+    -------
+    list of pairs, one for each interface, in that order: its speed in Mbit/s, and its addresses. An interface whose
+    speed the system does not know counts as the slowest of the others, or all as equally fast.
+    """
+    import psutil
+
+    states = psutil.net_if_stats()
+    names = list(dict.fromkeys(local.interface for local in addresses))
+    speeds = {name: states[name].speed if name in states else 0 for name in names}
+    slowest = min((speed for speed in speeds.values() if speed > 0), default=1)
+    return [
+        (
+            speeds[name] if speeds[name] > 0 else slowest,
+            [str(local.address) for local in addresses if local.interface == name],
+        )
+        for name in names
+    ]
+
+
 def _node_of(interface: str, system: Path) -> int:
     """Return an interface's NUMA node; -1 where the kernel knows none."""
     try:

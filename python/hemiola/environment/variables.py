@@ -244,8 +244,9 @@ INTERFACE: Variable[InterfaceRule] = Variable(
     "names or networks",
     ANY_INTERFACE,
     "Which interfaces other hosts are told of: `eth,ib` by the beginnings of their names, `=eth0` exactly, "
-    "`10.1.0.0/16` by network, `^docker,lo` all but these. Of several that are named, the ranks of a host take one "
-    "after the other as the first, those next to their cores before others. Default: all but loopback, link-local "
+    "`10.1.0.0/16` by network, `^docker,lo` all but these. Messages by TCP use several "
+    "that are named side by side; the ranks of a host meet others at one after the other, those next to their cores "
+    "first. Default: all but loopback, link-local "
     "addresses and the bridges of containers; these have to be named.",
     InterfaceRule.parse,
 )

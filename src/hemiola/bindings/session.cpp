@@ -1,4 +1,5 @@
 // How the processes of a job come together.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -88,10 +89,19 @@ std::vector<Endpoint> addresses_of(const std::vector<std::string>& texts) {
   return addresses;
 }
 
+std::vector<NicAddresses> nics_of(const std::vector<std::pair<int, std::vector<std::string>>>& told) {
+  std::vector<NicAddresses> nics;
+  for (const auto& [speed, addresses] : told)
+    nics.push_back(
+        {.endpoints = addresses_of(addresses), .speed = static_cast<std::uint32_t>(std::max(speed, 1))});
+  return nics;
+}
+
 std::shared_ptr<HostsSession> join_hosts(Listener& listener, int rank, int rank_count,
                                          const std::string& name, int incarnation, const nb::bytes& token,
                                          const std::string& version,
                                          const std::vector<std::string>& addresses,
+                                         const std::vector<std::pair<int, std::vector<std::string>>>& nics,
                                          const std::vector<std::string>& rank_zero, double timeout_s,
                                          double silence_s) {
   Hasher hasher;
@@ -103,6 +113,7 @@ std::shared_ptr<HostsSession> join_hosts(Listener& listener, int rank, int rank_
           std::move(listener.socket), own, AcceptorLimits{.most_unproved = std::max(128, 2 * rank_count)}),
       .rank_count = rank_count};
   options.addresses = addresses_of(addresses);
+  options.nics = nics_of(nics);
   options.name =
       name + "-" + std::to_string(incarnation);  // ranks of a host do not meet those of before a restart
   options.timeout_s = timeout_s;
@@ -161,8 +172,8 @@ void bind_session(nb::module_& m) {
 
   nb::class_<HostsSession, Session>(m, "HostsSession", "The ranks of several hosts.")
       .def_static("join", &join_hosts, "listener"_a, nb::kw_only(), "rank"_a, "rank_count"_a, "name"_a,
-                  "incarnation"_a, "token"_a, "version"_a, "addresses"_a, "rank_zero"_a, "timeout_s"_a,
-                  "silence_s"_a)
+                  "incarnation"_a, "token"_a, "version"_a, "addresses"_a, "nics"_a, "rank_zero"_a,
+                  "timeout_s"_a, "silence_s"_a)
       .def("leave", &HostsSession::leave, nb::call_guard<GilReleased>())
       .def_prop_ro("remarks", &HostsSession::remarks,
                    "Remarks for a user on how the ranks came together, a sentence each.");

@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
         WireCase{"in_process_eager", InProcessSession::make, eager, true},
         WireCase{"in_process_rendezvous", InProcessSession::make, rendezvous, true},
         WireCase{"tcp", InProcessSession::make, tcp},
-        WireCase{"tcp_by_three_sockets", InProcessSession::make,
+        WireCase{"tcp_by_three_nics", InProcessSession::make,
                  [] { return std::make_shared<TcpOverLoopback>("127.0.0.1", 3); }},
         WireCase{"tcp_ipv6", InProcessSession::make,
                  [] { return std::make_shared<TcpOverLoopback>("::1", 1); }},

@@ -21,8 +21,8 @@ namespace hemiola::testing {
 /// Given this rank's number only when it writes its card.
 class TcpOverLoopback final : public WireKind {
  public:
-  TcpOverLoopback(const char* address, int sockets_per_pair)
-      : address_(Endpoint::parse(address)), sockets_per_pair_(sockets_per_pair) {}
+  TcpOverLoopback(const char* address, int nic_count)
+      : address_(Endpoint::parse(address)), nic_count_(static_cast<std::size_t>(nic_count)) {}
 
   std::string name() const override { return "tcp over loopback"; }
   bool reaches(const Session&, Rank) const override { return true; }
@@ -30,8 +30,8 @@ class TcpOverLoopback final : public WireKind {
     static const Token token = Token::random();
     auto reception = std::make_shared<Reception>(
         listen_at(address_), Credentials{.token = token, .rank = members.session->rank()});
-    kinds_.push_back(
-        std::make_unique<TcpKind>(TcpOptions{std::move(reception), {address_}, sockets_per_pair_}));
+    kinds_.push_back(std::make_unique<TcpKind>(TcpOptions{
+        std::move(reception), std::vector<NicAddresses>(nic_count_, NicAddresses{.endpoints = {address_}})}));
     return kinds_.back()->card(members);
   }
   std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,
@@ -43,7 +43,7 @@ class TcpOverLoopback final : public WireKind {
 
  private:
   Endpoint address_;
-  int sockets_per_pair_;
+  std::size_t nic_count_;
   std::deque<std::unique_ptr<TcpKind>> kinds_;  ///< of wires that have a card and are not connected
 };
 

@@ -33,23 +33,28 @@ std::shared_ptr<Reception> reception_of(Rank rank, const Token& token) {
   return std::make_shared<Reception>(listen_at(kLoopback), Credentials{.token = token, .rank = rank});
 }
 
+/// NICs that are all reached at one address.
+std::vector<NicAddresses> nics_at(const Endpoint& endpoint, int count) {
+  return std::vector<NicAddresses>(static_cast<std::size_t>(count), NicAddresses{.endpoints = {endpoint}});
+}
+
 /// The wires of a job whose ranks are in this process.
 struct Job {
-  explicit Job(int rank_count, int sockets_per_pair = 1) {
+  explicit Job(int rank_count, int nic_count = 1) {
     for (Rank rank : indices<Rank>(rank_count)) receptions.push_back(reception_of(rank, token));
-    wires = connect(sockets_per_pair);
+    wires = connect(nic_count);
   }
 
-  std::vector<std::unique_ptr<TcpWire>> connect(int sockets_per_pair = 1) {
+  std::vector<std::unique_ptr<TcpWire>> connect(int nic_count = 1) {
     std::vector<std::unique_ptr<Door>> doors;
     std::vector<TcpPeer> peers;
     for (std::size_t i = 0; i < receptions.size(); ++i) {
       doors.push_back(receptions[i]->open());
-      peers.push_back({Rank{i}, doors.back()->number(), {receptions[i]->endpoint()}});
+      peers.push_back({Rank{i}, doors.back()->number(), nics_at(receptions[i]->endpoint(), nic_count)});
     }
     std::vector<std::unique_ptr<TcpWire>> group;
     for (std::size_t i = 0; i < doors.size(); ++i)
-      group.push_back(std::make_unique<TcpWire>(std::move(doors[i]), Rank{i}, peers, sockets_per_pair));
+      group.push_back(std::make_unique<TcpWire>(std::move(doors[i]), Rank{i}, peers));
     return group;
   }
 
@@ -295,7 +300,8 @@ TEST(TcpWire, APeerThatDoesNotListenOrIsOfAnotherJobIsLostWithTheReason) {
     const auto own = reception_of(Rank{0}, job.token);
     const Endpoint nowhere = local_endpoint(listen_at(kLoopback));
     const Endpoint there = listens ? other_job.receptions[1]->endpoint() : nowhere;
-    TcpWire wire(own->open(), Rank{0}, {{Rank{0}, 1, {}}, {Rank{1}, 1, {there}}}, 1);
+    TcpWire wire(own->open(), Rank{0},
+                 {{Rank{0}, 1, nics_at(own->endpoint(), 1)}, {Rank{1}, 1, nics_at(there, 1)}});
     std::byte out{};
     wire.send(Rank{1}, &out, 1, Source::settled);
     ASSERT_TRUE(go_on({&wire, &other_job[1]}, [&] { return !wire.lost().empty(); }));
@@ -311,9 +317,10 @@ TEST(TcpWire, TheNextAddressIsTried) {
   const Endpoint nowhere = local_endpoint(listen_at(kLoopback));
   auto door = job.receptions[0]->open();
   auto to_door = job.receptions[1]->open();
-  const std::vector<TcpPeer> peers{{Rank{0}, door->number(), {job.receptions[0]->endpoint()}},
-                                   {Rank{1}, to_door->number(), {nowhere, job.receptions[1]->endpoint()}}};
-  TcpWire from(std::move(door), Rank{0}, peers, 1), to(std::move(to_door), Rank{1}, peers, 1);
+  const std::vector<TcpPeer> peers{
+      {Rank{0}, door->number(), nics_at(job.receptions[0]->endpoint(), 1)},
+      {Rank{1}, to_door->number(), {{.endpoints = {nowhere, job.receptions[1]->endpoint()}}}}};
+  TcpWire from(std::move(door), Rank{0}, peers), to(std::move(to_door), Rank{1}, peers);
   const Bytes out = pattern(100, 1);
   Bytes in(100);
   from.send(Rank{1}, out.data(), out.size(), Source::settled);
@@ -406,9 +413,9 @@ void be_rank(Rank self, const Token& token, Progress* progress) {
   for (std::size_t rank = 0; rank < kRingRanks; ++rank) {
     while (progress->ports[rank] == 0) ::usleep(1000);
     const auto port = static_cast<std::uint16_t>(progress->ports[rank]);
-    peers.push_back({Rank{rank}, door->number(), {kLoopback.with_port(port)}});
+    peers.push_back({Rank{rank}, door->number(), nics_at(kLoopback.with_port(port), 1)});
   }
-  TcpWire wire(std::move(door), self, peers, 1);
+  TcpWire wire(std::move(door), self, peers);
   ring_until_somebody_is_lost(&wire, self, progress);
 }
 

@@ -26,8 +26,7 @@ std::shared_ptr<WireKind> make_tcp(const Members& members, const WireRequest&) {
     throw ArgumentError(
         "the wire 'tcp' joins ranks that have met at an address, and these have met in memory; name one with "
         "HEMIOLA_RENDEZVOUS");
-  return std::make_shared<TcpKind>(
-      TcpOptions{.reception = hosts->reception(), .advertised = hosts->addresses()});
+  return std::make_shared<TcpKind>(TcpOptions{.reception = hosts->reception(), .nics = hosts->nics()});
 }
 
 /// Where an MPI has started the ranks.

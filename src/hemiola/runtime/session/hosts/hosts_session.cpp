@@ -92,7 +92,8 @@ class JoinedHosts final : public HostsSession {
       : self_(options.reception->credentials().rank),
         rank_count_(options.rank_count),
         reception_(options.reception),
-        addresses_(options.addresses),
+        nics_(options.nics.empty() ? std::vector<NicAddresses>{{.endpoints = options.addresses}}
+                                   : options.nics),
         sideband_(reception_, rank_count_, options.limits),
         causes_(&sideband_, [this] { return sideband_.lost(); }),
         desk_(
@@ -107,7 +108,7 @@ class JoinedHosts final : public HostsSession {
   int host_of(Rank rank) const override { return hosts_[static_cast<std::size_t>(rank)]; }
   void leave() override { sideband_.leave(); }
   const std::shared_ptr<Reception>& reception() const override { return reception_; }
-  const std::vector<Endpoint>& addresses() const override { return addresses_; }
+  const std::vector<NicAddresses>& nics() const override { return nics_; }
 
   std::vector<Bytes> exchange(const std::vector<Rank>& members, std::string_view key,
                               std::span<const std::byte> own, const Deadline& deadline) override {
@@ -162,7 +163,7 @@ class JoinedHosts final : public HostsSession {
   const Rank self_;
   const int rank_count_;
   const std::shared_ptr<Reception> reception_;
-  const std::vector<Endpoint> addresses_;
+  const std::vector<NicAddresses> nics_;
   std::vector<Card> cards_;
   std::vector<int> hosts_;
   std::vector<std::string> remarks_;

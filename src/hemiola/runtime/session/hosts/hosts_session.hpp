@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hemiola/runtime/net/endpoint.hpp"
+#include "hemiola/runtime/net/nic_addresses.hpp"
 #include "hemiola/runtime/net/reception.hpp"
 #include "hemiola/runtime/session/hosts/sideband.hpp"
 #include "hemiola/runtime/session/session.hpp"
@@ -20,6 +20,9 @@ struct HostsOptions {
   int rank_count = 1;
   /// At which of its addresses others should look for it, best first; the port is the reception's.
   std::vector<Endpoint> addresses = {};
+  /// The NICs that wires are to use side by side, by the same numbers on all hosts; ports as above. None: one, at
+  /// `addresses`.
+  std::vector<NicAddresses> nics = {};
   std::vector<Endpoint> rank_zero = {};  ///< where rank 0 listens; unused by itself
   std::string name = {};                 ///< of the job, the same on all ranks
   double timeout_s = 60.0;
@@ -39,7 +42,7 @@ class HostsSession : public Session {
 
   /// Where this rank is reached by others: for wires, too.
   virtual const std::shared_ptr<Reception>& reception() const = 0;
-  virtual const std::vector<Endpoint>& addresses() const = 0;
+  virtual const std::vector<NicAddresses>& nics() const = 0;
 
   /// Remarks for the user about the meeting of the ranks, a sentence each; on one rank of those concerned.
   virtual const std::vector<std::string>& remarks() const = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hemiola/runtime/net/nic_addresses.hpp"
 #include "hemiola/runtime/net/reception.hpp"
 #include "hemiola/runtime/wire/wire_kind.hpp"
 
@@ -12,19 +13,18 @@ namespace hemiola {
 
 struct TcpOptions {
   std::shared_ptr<Reception> reception;  ///< where others come in; its credentials are this rank's
-  std::vector<Endpoint>
-      advertised;  ///< addresses by which others reach it, best first; their ports do not count
-  int sockets_per_pair =
-      1;  ///< several where one stream fills a core, or one of several paths; all say the same
+  /// By which others reach it, the same on every host by their numbers; their ports do not count. Messages are spread
+  /// over as many as every member has.
+  std::vector<NicAddresses> nics;
 };
 
 class TcpKind final : public WireKind {
  public:
-  /// Throws ArgumentError where nothing is advertised, or nothing that others could reach, and for fewer sockets than 1
-  /// or more than 16.
+  /// Throws ArgumentError for a NIC without an address that others could reach, where there is none, and for more than
+  /// 16.
   explicit TcpKind(TcpOptions options);
 
-  std::string name() const override;
+  std::string name() const override { return "tcp"; }
   bool reaches(const Session&, Rank) const override { return true; }
   Bytes card(const Members& members) override;
   std::unique_ptr<Wire> connect(const Members& members, std::span<const Bytes> cards,

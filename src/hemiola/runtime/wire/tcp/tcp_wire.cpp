@@ -7,6 +7,7 @@
 #include "hemiola/base/rounding.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/wire/peer_request.hpp"
+#include "hemiola/runtime/wire/tcp/nic_shares.hpp"
 
 namespace hemiola {
 namespace {
@@ -23,26 +24,48 @@ using Numbered = PeerRequest<47>;
 constexpr int kPolls = 80;
 constexpr unsigned kReadsPerLook = 8;
 
+/// Of the NICs that every rank has, by their numbers: the slowest rank's.
+std::vector<std::uint32_t> common_speeds(const std::vector<TcpPeer>& peers) {
+  std::vector<std::uint32_t> speeds;
+  for (const NicAddresses& nic : peers.front().nics) speeds.push_back(nic.speed);
+  for (const TcpPeer& peer : peers) {
+    speeds.resize(std::min(speeds.size(), peer.nics.size()));
+    for (std::size_t nic = 0; nic < speeds.size(); ++nic)
+      speeds[nic] = std::min(speeds[nic], peer.nics[nic].speed);
+  }
+  return speeds;
+}
+
+/// A NIC's endpoints, and behind them those of the next ones.
+std::vector<Endpoint> endpoints_from(const std::vector<NicAddresses>& nics, std::size_t first) {
+  std::vector<Endpoint> endpoints;
+  for (std::size_t i = 0; i < nics.size(); ++i) {
+    const std::vector<Endpoint>& own = nics[(first + i) % nics.size()].endpoints;
+    endpoints.insert(endpoints.end(), own.begin(), own.end());
+  }
+  return endpoints;
+}
+
 }  // namespace
 
-TcpWire::TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPeer>& peers,
-                 int sockets_per_pair)
+TcpWire::TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPeer>& peers)
     : self_(self),
-      sockets_per_pair_(static_cast<std::size_t>(sockets_per_pair)),
       door_(std::move(door)),
       traits_{.messages = {.slice_bytes = 256 << 10, .join_bytes = 256 << 10},
               .carries_signatures = true,
               .carries_hints = true,
               .has_remains = false,  // finished bytes are the kernel's
               .waiting = {.polls = kPolls, .spins = 0, .yields = 0, .sleep_us = 5000}} {
+  const std::vector<std::size_t> nics = nic_of_each_line(common_speeds(peers));
+  lines_per_pair_ = nics.size();
   for (Rank peer : indices<Rank>(static_cast<int>(peers.size()))) {
     const TcpPeer& to = peers[static_cast<std::size_t>(peer)];
     peers_.push_back({.world_rank = to.world_rank});
-    for (std::uint32_t i = 0; i < sockets_per_pair_; ++i) {
+    for (std::uint32_t i = 0; i < lines_per_pair_; ++i) {
       const auto key = static_cast<std::uint32_t>(lines_.size());
       PairLink::Route route{.is_lower = self < peer,
                             .expected = to.world_rank,
-                            .endpoints = to.endpoints,
+                            .endpoints = endpoints_from(to.nics, nics[i]),
                             .purpose = Door::purpose_of(to.door, i),
                             .own = &door_->reception().credentials()};
       lines_.push_back(std::make_unique<Line>(peer, std::move(route), &poller_, key));
@@ -57,7 +80,7 @@ TcpWire::TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPee
 std::size_t TcpWire::line_of(Rank peer, std::uint64_t number) const {
   HEMIOLA_CHECK(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size() && peer != self_,
                 "message to or from a rank that the wire does not have");
-  return static_cast<std::size_t>(peer) * sockets_per_pair_ + (number - 1) % sockets_per_pair_;
+  return static_cast<std::size_t>(peer) * lines_per_pair_ + (number - 1) % lines_per_pair_;
 }
 
 TcpWire::Line& TcpWire::list(std::size_t index) {
@@ -85,10 +108,10 @@ Request TcpWire::receive(Rank src, const Landing& landing, std::size_t capacity)
 bool TcpWire::done(Request request) const {
   const Numbered numbered(request);
   const std::uint64_t number = numbered.number();
-  const std::size_t first = numbered.peer() * sockets_per_pair_;
-  for (std::size_t i = 0; i < sockets_per_pair_ && i < number; ++i) {
+  const std::size_t first = numbered.peer() * lines_per_pair_;
+  for (std::size_t i = 0; i < lines_per_pair_ && i < number; ++i) {
     const Line& line = *lines_[first + i];
-    const std::uint64_t last = (number - 1 - i) / sockets_per_pair_ + 1;
+    const std::uint64_t last = (number - 1 - i) / lines_per_pair_ + 1;
     if (numbered.is_incoming() ? !line.in.done(last) : !line.out.done(last)) return false;
   }
   return true;
@@ -148,7 +171,7 @@ bool TcpWire::take_in(Line* line) try {
   const bool moved = line->in.progress(socket, &tag_, &bounce_);
   const auto bytes = static_cast<std::size_t>(line->in.byte_count() - before);
   if (listener_ != nullptr && bytes > 0)
-    listener_->came({.from = Rank{line->key / sockets_per_pair_},
+    listener_->came({.from = Rank{line->key / lines_per_pair_},
                      .stream = line->key,
                      .bytes = bytes,
                      .follows = line->in.follows(),
@@ -189,8 +212,8 @@ bool TcpWire::look(int timeout_us) {
 void TcpWire::admit() {
   for (ProvedConnection& arrival : door_->take()) {
     const auto peer = std::ranges::find(peers_, arrival.rank, &Peer::world_rank);
-    if (peer == peers_.end() || arrival.purpose >= sockets_per_pair_) continue;
-    const auto index = static_cast<std::size_t>(peer - peers_.begin()) * sockets_per_pair_ + arrival.purpose;
+    if (peer == peers_.end() || arrival.purpose >= lines_per_pair_) continue;
+    const auto index = static_cast<std::size_t>(peer - peers_.begin()) * lines_per_pair_ + arrival.purpose;
     Line& line = list(index);
     line.link.arrive(std::move(arrival.socket));
     line.has_news = true;
@@ -215,16 +238,14 @@ void TcpWire::wait(int timeout_us) {
 
 Payload TcpWire::payload(Rank peer) const {
   Payload payload{.sent = peers_[static_cast<std::size_t>(peer)].sent_bytes};
-  const std::size_t first = static_cast<std::size_t>(peer) * sockets_per_pair_;
-  for (std::size_t i = 0; i < sockets_per_pair_; ++i)
-    payload.received += lines_[first + i]->in.payload_bytes();
+  const std::size_t first = static_cast<std::size_t>(peer) * lines_per_pair_;
+  for (std::size_t i = 0; i < lines_per_pair_; ++i) payload.received += lines_[first + i]->in.payload_bytes();
   return payload;
 }
 
 std::optional<ForeignMessage> TcpWire::mismatch() const {
   for (std::size_t i = 0; i < lines_.size(); ++i)
-    if (const auto tag = lines_[i]->in.foreign(tag_))
-      return ForeignMessage{Rank{i / sockets_per_pair_}, *tag};
+    if (const auto tag = lines_[i]->in.foreign(tag_)) return ForeignMessage{Rank{i / lines_per_pair_}, *tag};
   return std::nullopt;
 }
 
@@ -233,7 +254,7 @@ std::vector<LostRank> TcpWire::lost() const {
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     if (!lines_[i]->has_posts()) continue;  // a rank that has finished everything may go
     const PairLink& link = lines_[i]->link;
-    const Rank gone = link.lacks_room() ? self_ : Rank{i / sockets_per_pair_};
+    const Rank gone = link.lacks_room() ? self_ : Rank{i / lines_per_pair_};
     const std::string reason = link.lost();
     if (!reason.empty() && (lost.empty() || lost.back().rank != gone)) lost.push_back({gone, reason});
   }
@@ -244,14 +265,14 @@ std::vector<LostRank> TcpWire::lost() const {
 void TcpWire::reset(std::uint64_t epoch) {
   admit();
   for (Peer& peer : peers_) {
-    peer.sent = rounded_up(peer.sent, sockets_per_pair_);
-    peer.received = rounded_up(peer.received, sockets_per_pair_);
+    peer.sent = rounded_up(peer.sent, lines_per_pair_);
+    peer.received = rounded_up(peer.received, lines_per_pair_);
   }
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    const Peer& peer = peers_[i / sockets_per_pair_];
+    const Peer& peer = peers_[i / lines_per_pair_];
     Line& line = list(i);
-    line.out.forget(peer.sent / sockets_per_pair_);
-    line.in.forget(peer.received / sockets_per_pair_);
+    line.out.forget(peer.sent / lines_per_pair_);
+    line.in.forget(peer.received / lines_per_pair_);
     line.link.reset(epoch);
     line.has_news = true;
     line.has_seen_end = false;

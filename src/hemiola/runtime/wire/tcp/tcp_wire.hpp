@@ -1,5 +1,5 @@
 // The wire between ranks that a network of the Internet Protocol joins. Messages go over a connection to each peer,
-// opened when something is first sent between the two, or over several in turn. A waiting rank sleeps. Every message
+// opened when something is first sent between the two; over several in turn where hosts have several NICs. A waiting rank sleeps. Every message
 // bears its operation's tag.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "hemiola/runtime/net/nic_addresses.hpp"
 #include "hemiola/runtime/net/reception.hpp"
 #include "hemiola/runtime/wire/tcp/message_receiver.hpp"
 #include "hemiola/runtime/wire/tcp/message_sender.hpp"
@@ -22,13 +23,13 @@ namespace hemiola {
 struct TcpPeer {
   Rank world_rank{0};  ///< as its credentials name it
   std::uint32_t door = 0;
-  std::vector<Endpoint> endpoints;  ///< best first; at least one, but for this rank itself
+  std::vector<NicAddresses> nics;
 };
 
 class TcpWire final : public Wire, private Wakeable {
  public:
   /// `peers` by their numbers in the group, this rank among them. Others come by `door`.
-  TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPeer>& peers, int sockets_per_pair);
+  TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPeer>& peers);
 
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override;
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
@@ -77,7 +78,7 @@ class TcpWire final : public Wire, private Wakeable {
   void admit();
 
   Rank self_;
-  std::size_t sockets_per_pair_;
+  std::size_t lines_per_pair_;
   std::unique_ptr<Door> door_;
   Poller poller_;
   WireTraits traits_;
