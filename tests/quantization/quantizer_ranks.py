@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -100,12 +103,16 @@ def refused() -> list[str]:
     x = np.ones(1000, np.float32)
     used = hm.Quantizer()
     used.residual = np.zeros(3, np.float32)
+    full = hm.Quantizer()
+    full.residual = np.zeros(4, np.int32)  # type: ignore[assignment]
     calls: list[Any] = [
         lambda: hm.Quantizer().all_reduce(comm, np.ones(4, np.int32)),
         lambda: hm.Quantizer().all_reduce(comm, x, "max"),
         lambda: used.all_reduce(comm, x),
         lambda: hm.Quantizer().all_reduce(comm, np.ones((4, 4), np.float32)[:, ::2]),
         lambda: hm.Quantizer().all_reduce(comm, np.ones(4, np.int32 if comm.rank == 1 else np.float32)),
+        lambda: hm.Quantizer().all_reduce(comm, x, out=np.ones(1000, np.int64)),
+        lambda: full.all_reduce(comm, np.ones(4, np.float32)),
     ]
     said = []
     for call in calls:
@@ -114,6 +121,34 @@ def refused() -> list[str]:
         except hm.HemiolaError as error:
             said.append(f"{type(error).__name__}: {error}")
     return said
+
+
+def dead_peer(eight_bits: bool, between: bool) -> list[Any]:
+    """The last rank dies before its third call or between its halves: what a survivor hears, and whether its residual
+    and its input have the bits of before."""
+    comm = hm.init(timeout_s=20)
+    quantizer, size = hm.Quantizer(), 3000
+    with mock.patch("hemiola.quantization.quantizer.pays", return_value=eight_bits):
+        for step in range(2):
+            quantizer.all_reduce(comm, gradient(comm.rank, step, size))
+        if not eight_bits:
+            quantizer.residual = gradient(comm.rank, 3, size)
+        assert quantizer.residual is not None
+        before, x = quantizer.residual.copy(), gradient(comm.rank, 2, size)
+        if comm.rank == comm.rank_count - 1:
+            if between:
+                mock.patch("hemiola.quantization.blocks.Blocks.sum_up", _die).start()
+                quantizer.all_reduce(comm, x)
+            _die()
+        try:
+            quantizer.all_reduce(comm, x)
+        except hm.HemiolaError as error:
+            said = f"{type(error).__name__}: {error}"
+    return [said, bits(quantizer.residual) == bits(before), bits(x) == bits(gradient(comm.rank, 2, size))]
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def dense() -> tuple[bool, bool, bool]:

@@ -57,7 +57,8 @@ def test_least_squares_comes_within_a_ten_thousandth_of_the_optimum() -> None:
 
 
 def test_wrong_arguments_are_refused_by_name_on_every_rank() -> None:
-    for rank, (integers, op, shape, gaps, one) in enumerate(hm.launch(work.refused, 2, timeout_s=100)):
+    found = hm.launch(work.refused, 2, timeout_s=100)
+    for rank, (integers, op, shape, gaps, one, out, residual) in enumerate(found):
         assert integers.startswith("ArgumentError")
         assert "float32" in integers
         assert "int32" in integers
@@ -68,6 +69,21 @@ def test_wrong_arguments_are_refused_by_name_on_every_rank() -> None:
         assert gaps.startswith("ArgumentError")
         assert "in C order" in gaps
         assert one.startswith("ArgumentError" if rank == 1 else "MismatchError")
+        assert out.startswith("ArgumentError: out: expected float32")
+        assert "int64" in out
+        assert residual.startswith("ArgumentError")
+        assert "the residual, (4,) of int32" in residual
+
+
+@pytest.mark.parametrize(
+    ("eight_bits", "between"), [(True, False), (True, True), (False, False)], ids=["first", "second", "plain"]
+)
+def test_a_call_that_fails_leaves_residual_and_input_as_they_were(eight_bits: bool, between: bool) -> None:
+    found = hm.launch(work.dead_peer, 3, eight_bits, between, timeout_s=100, on_failure="continue")
+    for said, residual, x in found[:-1]:
+        assert said.startswith("LostRankError")
+        assert "rank 2" in said
+        assert (residual, x) == (True, True)
 
 
 def test_between_processes_of_one_machine_nothing_is_rounded() -> None:

@@ -15,12 +15,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
-import hemiola.torch.making  # noqa: F401  # once, for all ranks
+import hemiola.torch.making  # once, for all ranks
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from older_torch import fully_shard
@@ -76,6 +77,43 @@ def raising() -> None:
 
 def ddp_killed() -> None:
     trained(data_parallel(), killed)
+
+
+def quantized_killed() -> None:
+    """Rank 1 is killed before the first half of a pass's first bucket."""
+    _quantized(killed)
+
+
+def quantized_half_way() -> None:
+    """Rank 1 is killed between the halves of a pass's first bucket."""
+    half = mock.patch("hemiola.quantization.blocks.Blocks.sum_up", side_effect=lambda *_, **__: killed())
+    _quantized(half.start)
+
+
+def _quantized(fail: Callable[[], Any]) -> None:
+    """Train by eight bits, with rank 1 failing; a failed pass leaves all residuals as they were."""
+    quantizing, model = hemiola.torch.QuantizedGradients(), data_parallel()
+    model.register_comm_hook(quantizing, hemiola.torch.QuantizedGradients.reduce)
+    rows = torch.randn(4, 8, generator=torch.Generator().manual_seed(dist.get_rank()))
+
+    def owed() -> list[Any]:
+        return list(quantizing.state_dict(model.module)["residuals"].values())
+
+    with mock.patch("hemiola.torch.quantized_gradients.pays", return_value=True):
+        for _ in range(FATAL_STEP):
+            model(rows).square().sum().backward()
+        before = owed()
+        assert len(before) == 6
+        assert all(one.any() for one in before)
+        if dist.get_rank() == 1:
+            fail()
+        try:
+            model(rows).square().sum().backward()
+        finally:
+            deadline = time.monotonic() + 10  # a future's callback may be late
+            while not all(map(torch.equal, owed(), before)):
+                assert time.monotonic() < deadline, "a residual differs from that before the failed pass"
+                time.sleep(0.01)
 
 
 def fsdp2_killed() -> None:

@@ -34,10 +34,17 @@ class Blocks:
         self.sent: Bytes = np.zeros(rank_count * self.part_bytes, np.uint8)
         self.received: Bytes = np.empty_like(self.sent)
         self.result: Bytes = np.zeros(self.part_bytes, np.uint8)
-        self._own_rest: Floats | None = None
+        self._before: Floats | None = None
+
+    def fits(self, size: int, rank: int, rank_count: int) -> bool:
+        """Return whether these are the messages of such a call."""
+        return (self._size, self._rank, self._rank_count) == (size, rank, rank_count)
 
     def quantize(self, x: Floats, rest: Floats) -> None:
-        """Write the messages to all other ranks, and leave the errors in `rest`."""
+        """Write the messages to all other ranks, and leave the errors in `rest`; `take_back` undoes that."""
+        if self._before is None:
+            self._before = np.empty_like(rest)
+        self._before[:] = rest
         for rank in range(self._rank_count):
             if rank != self._rank:
                 core.quantize(x[self._place(rank)], rest[self._place(rank)], self._message(self.sent, rank))
@@ -48,11 +55,10 @@ class Blocks:
         power = 1 << (self._rank_count - 1).bit_length() if average else 1
         divisor = np.float32(self._rank_count / power if average else 1)
         place = self._place(self._rank)
-        self._own_rest = rest[place].copy()
-        total: Floats = np.zeros_like(self._own_rest)
+        total: Floats = np.zeros_like(rest[place])
         for rank in range(self._rank_count):
             if rank == self._rank:
-                total += (x[place] + self._own_rest) / np.float32(power)
+                total += (x[place] + rest[place]) / np.float32(power)
             else:
                 core.restore(self._message(self.received, rank, self._rank), total, 1 / power, True)
         total /= divisor
@@ -65,16 +71,10 @@ class Blocks:
         for rank in range(self._rank_count):
             core.restore(self._message(self.received, rank), out[self._place(rank)], 1.0, False)
 
-    def take_back(self, x: Floats, rest: Floats) -> None:
-        """Put the sent values back into `rest` after a failure, to within a rounding."""
-        for rank in range(self._rank_count):
-            if rank != self._rank:
-                part = rest[self._place(rank)]
-                core.restore(self._message(self.sent, rank), part, 1.0, True)
-                part -= x[self._place(rank)]
-                part[~np.isfinite(part)] = 0
-        if self._own_rest is not None:
-            rest[self._place(self._rank)] = self._own_rest
+    def take_back(self, rest: Floats) -> None:
+        """Put back after a failure what `rest` was before `quantize`, bit for bit."""
+        if self._before is not None:
+            rest[:] = self._before
 
     def _place(self, rank: int) -> slice:
         return slice(min(rank * self._part, self._size), min((rank + 1) * self._part, self._size))

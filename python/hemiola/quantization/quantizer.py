@@ -38,7 +38,8 @@ class Quantizer:
 
     The first rank decides for each size, and tells the others: eight bits, where the plans of both halves and the
     measured time of the codec take at most 2/3 of the plain plan's time. Bytes per rank: 0.254 of a ring's. Memory:
-    half an array. Error feedback is that of [1-bit SGD, §2]; feedback for the owner's rounding is ours.
+    one array and a half, a copy of the residual for a failure among them. Error feedback is that of [1-bit SGD, §2];
+    feedback for the owner's rounding is ours.
 
     Examples
     --------
@@ -49,7 +50,7 @@ class Quantizer:
 
     def __init__(self) -> None:
         self.residual: NDArray[np.float32] | None = None
-        self._blocks: tuple[Communicator, int, Blocks] | None = None
+        self._blocks: Blocks | None = None
 
     def all_reduce(
         self,
@@ -82,20 +83,21 @@ class Quantizer:
         MismatchError
             on every rank, when ranks disagree about the call, or another rank's arguments are wrong.
         LostRankError, TimeoutError
-            on every rank, naming the rank that died or did not come in time. The residual is that before the call, to
-            within a rounding.
+            on every rank, naming the rank that died or did not come in time. The residual is as before the call,
+            and so is `x` (`keep_inputs` of `init`).
         """
         to = x if out is None else out
         if (wrong := self._wrong(x, op, to)) is not None:
             refused: Any = Complaint(wrong)
             comm.all_reduce(refused, timeout_s=timeout_s)
         if not pays(comm, x.size, lambda word: comm.broadcast(word, 0, timeout_s=timeout_s)):
-            return comm.all_reduce(self._with_residual(x, to), op, out=to, timeout_s=timeout_s)
+            self._plain(comm, x, op, to, timeout_s)
+            return to
         if self.residual is None:
             self.residual = np.zeros_like(x)
         self.residual = np.require(self.residual, requirements=["C", "W"])  # somebody may have set it
-        self._run(comm, x.reshape(-1), self.residual.reshape(-1), op == "average", timeout_s)
-        self._blocks_of(comm, x.size).restore(to.reshape(-1))
+        rest = self.residual.reshape(-1)
+        self._run(comm, x.reshape(-1), rest, op == "average", timeout_s).restore(to.reshape(-1))
         return to
 
     def _wrong(self, x: Any, op: str, to: Any) -> str | None:
@@ -112,24 +114,25 @@ class Quantizer:
         wrong = unlike(x, self.residual, to)
         return None if wrong is None else f"{wrong}; each buffer needs a Quantizer of its own"
 
-    def _with_residual(self, x: Any, to: Any) -> Any:
-        """Return the terms of a plain call, the debt among them."""
-        owed, self.residual = self.residual, None
-        return x if owed is None else np.add(x, owed, out=to)
+    def _plain(self, comm: Communicator, x: Any, op: str, to: Any, timeout_s: float | None) -> None:
+        """Round nothing, and pay the whole debt."""
+        if self.residual is None:
+            comm.all_reduce(x, op, out=to, timeout_s=timeout_s)
+        else:
+            to[...] = comm.all_reduce(x + self.residual, op, timeout_s=timeout_s)  # a failure leaves x
+            self.residual = None
 
-    def _blocks_of(self, comm: Communicator, size: int) -> Blocks:
-        if self._blocks is None or self._blocks[0] is not comm or self._blocks[1] != size:
-            self._blocks = comm, size, Blocks(size, comm.rank, comm.rank_count)
-        return self._blocks[2]
-
-    def _run(self, comm: Communicator, x: Any, rest: Any, average: bool, timeout_s: float | None) -> None:
-        """Make the messages of the result."""
-        blocks = self._blocks_of(comm, x.size)
+    def _run(self, comm: Communicator, x: Any, rest: Any, average: bool, timeout_s: float | None) -> Blocks:
+        """Return the messages of the result."""
+        if self._blocks is None or not self._blocks.fits(x.size, comm.rank, comm.rank_count):
+            self._blocks = Blocks(x.size, comm.rank, comm.rank_count)
+        blocks = self._blocks
         blocks.quantize(x, rest)
         try:
             comm.all_to_all(blocks.sent, out=blocks.received, sparse=False, timeout_s=timeout_s)
             blocks.sum_up(x, rest, average)
             comm.all_gather(blocks.result, out=blocks.received, sparse=False, timeout_s=timeout_s)
-        except Exception:
-            blocks.take_back(x, rest)
+        except BaseException:  # an interrupt too
+            blocks.take_back(rest)
             raise
+        return blocks

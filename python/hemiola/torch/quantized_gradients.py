@@ -38,7 +38,8 @@ class QuantizedGradients:
     -----
     Lossy: losses differ from those of dense gradients, and all ranks' parameters stay equal. Gradients are float32;
     others are refused. One bucket's parts are added when the next bucket is ready: a bucket travels beside the backward
-    pass, the last one's first half does not. Memory: a copy of the gradients, and half of them in messages.
+    pass, the last one's first half does not. Memory: two copies of the gradients, and half of them in messages. A
+    bucket whose operation fails keeps its residual. Infinities and NaN make their blocks NaN, as in `Quantizer`.
 
     Examples
     --------
@@ -60,20 +61,19 @@ class QuantizedGradients:
         if isinstance(array, Complaint) or array.dtype != np.float32:
             found = array.text if isinstance(array, Complaint) else f"expected float32, found {array.dtype}"
             raise ArgumentError(f"gradients to quantize: {found}")
-        if index == 0:
-            self._exchanging = None  # of a backward pass that has failed
+        if index == 0 and self._exchanging is not None:  # of a backward pass that has failed
+            self._exchanging.take_back()
+            self._exchanging = None
         self._finish()
-        group, residual, is_new = group_of(self._process_group), *self._residuals.of(bucket)
+        group, (residual, _) = group_of(self._process_group), self._residuals.of(bucket)
         rest: Any = values(residual)
         if not pays(group._comm, array.size, lambda word: _spread(word, group)):
-            np.add(array, rest, out=array)
-            rest.fill(0)
-            work = group._run([Call("all_reduce", array, "average")], [gradient], None)
-            return work.get_future().then(lambda reduced: reduced.value()[0])
+            return _plain(gradient, array, rest, group)
         self.quantized += 1
-        if is_new:
-            self._blocks[index] = Blocks(array.size, group._comm.rank, group._comm.rank_count)
-        exchange = self._exchanging = _Exchange(gradient, rest, self._blocks[index], group)
+        comm, blocks = group._comm, self._blocks.get(index)
+        if blocks is None or not blocks.fits(array.size, comm.rank, comm.rank_count):
+            blocks = self._blocks[index] = Blocks(array.size, comm.rank, comm.rank_count)
+        exchange = self._exchanging = _Exchange(gradient, rest, blocks, group)
         if bucket.is_last():
             self._finish()
         return exchange.average
@@ -112,6 +112,21 @@ def _spread(word: Any, group: Group) -> None:
     group._run([Call("broadcast", word, 0)], [torch.from_numpy(word)], None).wait()
 
 
+def _plain(gradient: Any, array: Any, rest: Any, group: Group) -> Any:
+    """Average a bucket without rounding, and pay the debt to it once that has happened."""
+    terms = array + rest if rest.any() else array
+    work = group._run([Call("all_reduce", terms, "average")], [gradient], None)
+
+    def taken(reduced: Any) -> Any:
+        reduced.value()
+        if terms is not array:
+            array[:] = terms
+            rest.fill(0)
+        return gradient
+
+    return work.get_future().then(taken)
+
+
 class _Exchange:
     """One bucket: every rank's part of it is on its way to that rank."""
 
@@ -127,17 +142,32 @@ class _Exchange:
 
     def add_and_spread(self) -> None:
         """Average this rank's part, and begin to send it to all."""
-        self._work.wait()
+        self._waited()
         self._blocks.sum_up(self._array, self._rest, average=True)
         self._work = self._begun(
             Call("all_gather", self._blocks.result, out=self._blocks.received, sparse=False)
         )
         self._work.get_future().then(lambda _: self._over.set_result(None))
 
+    def take_back(self) -> None:
+        """Leave the residual as it was before, since the average has come to nothing."""
+        self._blocks.take_back(self._rest)
+
     def _begun(self, call: Call) -> Any:
-        return self._group._run([call], [torch.from_numpy(self._blocks.received)], None)
+        try:
+            return self._group._run([call], [torch.from_numpy(self._blocks.received)], None)
+        except BaseException:
+            self.take_back()
+            raise
+
+    def _waited(self) -> None:
+        try:
+            self._work.wait()
+        except BaseException:
+            self.take_back()
+            raise
 
     def _restore(self, _: Any) -> Any:
-        self._work.wait()
+        self._waited()
         self._blocks.restore(self._array)
         return self._gradient
