@@ -65,6 +65,7 @@ bool ChannelWriter::begin(OutgoingMessage* message) {
     say_tag(message->tag);
     if (!may_begin()) return position_.store(control_.written), true;
   }
+  if (message->notice != nullptr) return begin_posted(message), true;
   if (message->bytes >= kBigBytes) return begin_big(message), true;
   if (message->bytes >= kLeastBypassing) message->way = way_of(*message);
   if (message->bytes > 0) return stream(message);
@@ -121,6 +122,41 @@ void ChannelWriter::begin_big(OutgoingMessage* message) {
   ring_.settle(message->way, kPopulateWrite);
 }
 
+/// The pieces stand on the board; here each has an empty line. The first is visible together with the header, where there is room.
+void ChannelWriter::begin_posted(OutgoingMessage* message) {
+  const BigHeader header{message->bytes, message->notice->offset, Way::posted};
+  std::memcpy(place(), &header, sizeof header);
+  advance(kLineBytes);
+  const std::size_t pieces = (message->bytes + kPieceBytes - 1) / kPieceBytes;
+  announce(kBigMark, position_.line + static_cast<std::uint32_t>(pieces));
+  message->begun = true;
+  if (!post_piece(message)) position_.store(control_.written);
+}
+
+/// Announces a piece, written by the first of the channels that come to it.
+bool ChannelWriter::post_piece(OutgoingMessage* message) {
+  if (lines_ready_ == 0) look_for_space();
+  if (lines_ready_ == 0) return false;
+  Notice* const notice = message->notice;
+  const std::size_t bytes = std::min(message->bytes, kPieceBytes);
+  if (notice->written == message->posted) board_->write(notice, message->data, bytes);
+  advance(kLineBytes);
+  position_.store(control_.written);
+  message->posted += bytes;
+  message->data += bytes;
+  message->bytes -= bytes;
+  if (message->bytes > 0) return true;
+  reading_.push({position_.line, notice});
+  finish_copied();
+  return true;
+}
+
+void ChannelWriter::leave_notices() {
+  if (!reading_.empty()) look_for_space();
+  for (; !reading_.empty() && has_freed(reading_.front().end); reading_.pop())
+    --reading_.front().notice->readers;
+}
+
 /// Says how large the message is that ends at line `end`; whoever sees it in `written` can read that.
 void ChannelWriter::announce(std::uint16_t size, std::uint32_t end) {
   control_.sizes[size_slot_].store(size, std::memory_order_relaxed);
@@ -129,6 +165,7 @@ void ChannelWriter::announce(std::uint16_t size, std::uint32_t end) {
 }
 
 bool ChannelWriter::stream(OutgoingMessage* message) {
+  if (message->notice != nullptr) return post_piece(message);
   if (movable(message->bytes) < std::min(message->bytes, kPieceBytes)) look_for_space();
   const std::size_t bytes = movable(message->bytes);
   if (bytes == 0) return false;
@@ -166,6 +203,7 @@ void ChannelWriter::finish_front(std::uint32_t line) {
 
 void ChannelWriter::reset(std::uint32_t epoch) {
   unread_.clear();
+  reading_.clear();
   freed_ = 0;
   ends_.fill(0);
   said_ = {};
@@ -182,6 +220,7 @@ bool ChannelReader::progress() {
   if (queue_.empty()) return false;
   IncomingMessage& message = queue_.front();
   if (!message.begun) return begin(&message);
+  if (message.way == Way::posted) return read_board(&message);
   return message.way == Way::fetched ? fetch(&message) : stream(&message);
 }
 
@@ -193,7 +232,9 @@ bool ChannelReader::begin(IncomingMessage* message) {
   BigHeader header{static_cast<std::uint64_t>(size & ~kBypassingMark), 0,
                    (size & kBypassingMark) != 0 ? Way::bypassing : Way::cached};
   if (is_big) std::memcpy(&header, place(), sizeof header);
-  if (is_big && (header.bytes < kBigBytes || header.way > Way::fetched))
+  const bool is_posted = header.way == Way::posted;
+  if (is_big && (header.way > Way::posted || header.bytes < (is_posted ? 1 : kBigBytes) ||
+                 (is_posted && (header.source > kBoardBytes || header.bytes > kBoardBytes - header.source))))
     throw BadMessageError(writer_, "a line that is no header of a big message");
   check_message_size(writer_, message->landing, message->bytes, header.bytes);
   leave_size_slot();
@@ -201,7 +242,7 @@ bool ChannelReader::begin(IncomingMessage* message) {
   message->bytes = message->whole_bytes = header.bytes;
   message->way = header.way;
   message->source = header.source;
-  message->begin_ticks = header.bytes >= MoveCost::kLeastBytes ? ticks() : 0;
+  message->begin_ticks = header.bytes >= MoveCost::kLeastBytes && !is_posted ? ticks() : 0;
   payload_bytes_ += header.bytes;
   message->begun = true;
   if (is_big) return begin_big(message);
@@ -243,6 +284,7 @@ std::optional<OperationTag> ChannelReader::foreign() const {
 bool ChannelReader::begin_big(IncomingMessage* message) {
   if (message->way == Way::fetched) return fetch(message);  // the line is freed when all is fetched
   free_line();
+  if (message->way == Way::posted) return read_board(message), true;
   ring_.settle(message->way, kPopulateRead);
   if (control_.fetching.load(std::memory_order_relaxed) == Fetching::untried)
     control_.fetching.store(memory_.is_readable() ? Fetching::works : Fetching::refused);
@@ -264,6 +306,17 @@ bool ChannelReader::stream(IncomingMessage* message) {
   if (is_timed) message->moved_ticks += ticks() - begin;
   advance(bytes);
   position_.store(control_.freed);
+  if (message->bytes == 0) complete(*message);
+  return true;
+}
+
+bool ChannelReader::read_board(IncomingMessage* message) {
+  if (lines_ready_ == 0) look_for_data();
+  if (lines_ready_ == 0) return false;
+  const std::size_t bytes = std::min(message->bytes, kPieceBytes);
+  land(message, board_ + message->source, bytes);
+  message->source += bytes;
+  free_line();
   if (message->bytes == 0) complete(*message);
   return true;
 }

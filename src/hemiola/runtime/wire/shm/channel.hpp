@@ -1,9 +1,9 @@
 // A one-way stream of messages between two ranks through a ring in shared memory, one writer and one reader. A small
 // message is bytes in the ring; its size stands beside the word that says how far the ring is written, on the line that
 // the reader looks at anyway. A big one begins with a line that says how long it is and where its bytes are: in the
-// writer's own memory, from where the reader fetches them in one copy, or, where the reader may not look there, in the
-// ring, through which they stream in pieces, each visible as soon as it is copied. Either way they land (copied or
-// combined) straight from there. A line before a message says its tag where that is another than the last one's: of the
+// writer's own memory, from where the reader fetches them in one copy; on the writer's board, where they stand once for all
+// their readers, a line of the ring for each piece; or, where none of these may be, in the ring, through which they stream in
+// pieces, each visible as soon as it is copied. They land (copied or combined) straight from there. A line before a message says its tag where that is another than the last one's: of the
 // first of an operation where messages bear signatures, else where the hint comes or goes.
 #pragma once
 
@@ -17,6 +17,7 @@
 
 #include "hemiola/base/fifo.hpp"
 #include "hemiola/base/move_cost.hpp"
+#include "hemiola/runtime/wire/shm/board.hpp"
 #include "hemiola/runtime/wire/shm/peer_memory.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
@@ -48,8 +49,8 @@ inline constexpr std::size_t kSizesKept = 28;
 inline constexpr std::size_t kBigBytes = 32 << 10;
 
 /// How the bytes of a message come to its reader: through the ring, written through the caches or past them, or fetched from
-/// where they are.
-enum class Way : std::uint32_t { cached, bypassing, fetched };
+/// where they are. What several peers read is posted on the board; between the others, costs decide.
+enum class Way : std::uint32_t { cached, bypassing, fetched, posted };
 inline constexpr std::size_t kWaysThroughRing = 2;
 inline constexpr std::size_t kWays = 3;
 
@@ -100,7 +101,7 @@ static_assert(kBigBytes <= kBypassingMark, "the size of a message that is not bi
 /// How a big message begins.
 struct BigHeader {
   std::uint64_t bytes;
-  std::uint64_t source;  ///< where they are in the writer's memory, if they are fetched; else they follow
+  std::uint64_t source;  ///< where they are in the writer's memory or on its board; else they follow
   Way way;
 };
 
@@ -189,15 +190,26 @@ struct OutgoingMessage {
   bool begun = false;           ///< the reader can know of it
   Way way = Way::cached;        ///< once it has begun
   std::size_t size_class = 0;
+  Notice* notice = nullptr;  ///< null: only this peer reads it
+  std::size_t posted = 0;    ///< bytes on the board that the reader has been told of
   OperationTag tag = {};  ///< of all messages the same, but for the hint, where they bear no signatures
 };
 
 class ChannelWriter : public ChannelEnd<OutgoingMessage> {
  public:
-  using ChannelEnd::ChannelEnd;
+  ChannelWriter(ChannelControl& control, const Ring& ring, Board* board)
+      : ChannelEnd(control, ring), board_(board) {}
   /// Moves at most one piece; false when nothing can move now.
   bool progress();
   void reset(std::uint32_t epoch);
+  /// Several peers read the message posted last, of which nothing has moved yet.
+  void put_on_board(Notice* notice) { queue_.back().notice = notice; }
+  /// Counts this reader out of the notices that it has read.
+  void leave_notices();
+  /// Whether the reader is in this epoch.
+  bool is_followed() const {
+    return ChannelPosition::load(control_.freed).epoch == position_.epoch;
+  }
 
  protected:
   std::uint32_t freed_ = 0;  ///< the reader's line, as far as we have looked
@@ -212,6 +224,8 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   void copy(const OutgoingMessage& message, std::size_t bytes);
   void say_tag(const OperationTag& tag);
   void begin_big(OutgoingMessage* message);
+  void begin_posted(OutgoingMessage* message);
+  bool post_piece(OutgoingMessage* message);
   void announce(std::uint16_t size, std::uint32_t end);
   bool stream(OutgoingMessage* message);
   void finish_front(std::uint32_t line);
@@ -226,6 +240,12 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   /// Of each message that is written, but not completed: the line whose release by the reader completes it. Only
   /// messages that are being fetched wait for the reader, and those behind them.
   Fifo<std::uint32_t> unread_;
+  struct Reading {
+    std::uint32_t end;
+    Notice* notice;
+  };
+  Board* board_;
+  Fifo<Reading> reading_;  ///< notices that have been announced to the end
   // By size class:
   std::array<std::array<MoveCost, kWaysThroughRing>, kSizeClasses> copying_;
   std::array<WayChooser, kSizeClasses> choosers_;
@@ -238,7 +258,7 @@ struct IncomingMessage {
   bool begun = false;  ///< its size has been read
   // Once it has begun:
   Way way = Way::cached;
-  std::uint64_t source = 0;  ///< where it is in the writer's memory, if it is fetched
+  std::uint64_t source = 0;  ///< where its rest is in the writer's memory or on its board
   std::size_t whole_bytes = 0;
   std::uint64_t begin_ticks = 0;  ///< when it has begun; 0: nobody takes its time
   std::uint64_t moved_ticks = 0;  ///< what moving its bytes has taken
@@ -248,9 +268,14 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
  public:
   /// `bounce` holds kBounceBytes: what is fetched to be combined, or to where the kernel's copy stumbles, passes through it.
   /// `own`: the tag of the operation that this rank is in, which outlives this and gets the hints of messages that land.
-  ChannelReader(ChannelControl& control, const Ring& ring, Rank writer, PeerMemory memory, std::byte* bounce,
-                OperationTag* own)
-      : ChannelEnd(control, ring), writer_(writer), memory_(memory), bounce_(bounce), own_(own) {}
+  ChannelReader(ChannelControl& control, const Ring& ring, Rank writer, PeerMemory memory,
+                const std::byte* board, std::byte* bounce, OperationTag* own)
+      : ChannelEnd(control, ring),
+        writer_(writer),
+        memory_(memory),
+        board_(board),
+        bounce_(bounce),
+        own_(own) {}
   /// Moves at most one piece; false when nothing can move now. Throws BadMessageError.
   bool progress();
   void reset(std::uint32_t epoch);
@@ -270,6 +295,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   OperationTag tag_in_line() const;
   bool begin_big(IncomingMessage* message);
   bool stream(IncomingMessage* message);
+  bool read_board(IncomingMessage* message);
   bool fetch(IncomingMessage* message);
   std::byte* fetched_to(const IncomingMessage& message) const;
   bool fetch_piece(IncomingMessage* message, std::byte* to, std::size_t wanted);
@@ -282,6 +308,7 @@ class ChannelReader : public ChannelEnd<IncomingMessage> {
   bool has_lost_writer_ = false;
   std::uint64_t payload_bytes_ = 0;
   PeerMemory memory_;
+  const std::byte* board_;  ///< the writer's
   std::byte* bounce_;
   struct Costs {
     std::array<MoveCost, kWays> take, arrive;

@@ -1,5 +1,6 @@
 #include "hemiola/runtime/wire/shm/shm_wire.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -17,7 +18,7 @@ struct RankControl {
 };
 
 /// Where things lie in the region: what belongs to a rank, then the words of all channels, then their rings from a new
-/// page on.
+/// page on, then the boards.
 class Layout {
  public:
   explicit Layout(int rank_count) : rank_count_(static_cast<std::size_t>(rank_count)) {}
@@ -27,7 +28,10 @@ class Layout {
     return rank_count_ * sizeof(RankControl) + channel(src, dst) * sizeof(ChannelControl);
   }
   std::size_t ring(Rank src, Rank dst) const { return rings() + channel(src, dst) * ring_memory(); }
-  std::size_t bytes() const { return rings() + rank_count_ * rank_count_ * ring_memory(); }
+  std::size_t board(Rank rank) const {
+    return rings() + rank_count_ * rank_count_ * ring_memory() + static_cast<std::size_t>(rank) * kBoardBytes;
+  }
+  std::size_t bytes() const { return board(Rank{0}) + rank_count_ * kBoardBytes; }
 
  private:
   std::size_t ring_memory() const { return Ring::memory_bytes(ring_bytes(static_cast<int>(rank_count_))); }
@@ -79,17 +83,18 @@ ShmWire::ShmWire(std::span<std::byte> region, Rank self, int rank_count, const S
       own_doorbell_(
           object_at<RankControl>(checked(region, self, rank_count), Layout(rank_count).rank(self)).doorbell),
       own_memory_(object_at<RankControl>(region, Layout(rank_count).rank(self)).memory),
-      bounce_(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes)) {
+      bounce_(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes)),
+      board_(region.data() + Layout(rank_count).board(self)) {
   const Layout layout(rank_count);
   std::vector<PeerMemory> memories;
   peers_.reserve(static_cast<std::size_t>(rank_count));
   for (Rank peer : indices<Rank>(rank_count)) {
     RankControl& control = object_at<RankControl>(region, layout.rank(peer));
     ChannelWriter out(object_at<ChannelControl>(region, layout.control(self, peer)),
-                      Ring(region.data() + layout.ring(self, peer), ring_bytes(rank_count)));
+                      Ring(region.data() + layout.ring(self, peer), ring_bytes(rank_count)), &board_);
     ChannelReader in(object_at<ChannelControl>(region, layout.control(peer, self)),
                      Ring(region.data() + layout.ring(peer, self), ring_bytes(rank_count)), peer,
-                     PeerMemory(control.memory), bounce_.get(), &tag_);
+                     PeerMemory(control.memory), region.data() + layout.board(peer), bounce_.get(), &tag_);
     peers_.push_back({std::move(out), std::move(in), control.doorbell, false});
     memories.emplace_back(control.memory);
   }
@@ -118,10 +123,30 @@ Request ShmWire::send(Rank dst, const std::byte* data, std::size_t bytes, Source
   Peer& peer = busy(dst);
   peer.sent_bytes += bytes;
   const bool counts_arrival = !shares_core_ && (source == Source::idle || is_pair_);
-  return Numbered::outgoing(
-      dst,
-      peer.out.post(
-          {.data = data, .bytes = bytes, .source = source, .counts_arrival = counts_arrival, .tag = tag_}));
+  Notice* const notice = bytes >= kLeastPosted && !is_pair_ ? shared_notice(data, bytes) : nullptr;
+  latest_ = {data, bytes, dst, notice};
+  return Numbered::outgoing(dst, peer.out.post({.data = data,
+                                                .bytes = bytes,
+                                                .source = source,
+                                                .counts_arrival = counts_arrival,
+                                                .notice = notice,
+                                                .tag = tag_}));
+}
+
+/// The place of bytes on the board that the latest send is of, too; null where it is not, or there is no room.
+Notice* ShmWire::shared_notice(const std::byte* data, std::size_t bytes) {
+  if (latest_.data != data || latest_.bytes != bytes) return nullptr;
+  if (latest_.notice == nullptr) {
+    for (Peer& peer : peers_) peer.out.leave_notices();
+    if (!is_followed_)
+      is_followed_ = std::ranges::all_of(peers_, [](const Peer& peer) { return peer.out.is_followed(); });
+    latest_.notice = is_followed_ ? board_.reserve(bytes) : nullptr;
+    if (latest_.notice == nullptr) return nullptr;
+    ++latest_.notice->readers;
+    peers_[static_cast<std::size_t>(latest_.dst)].out.put_on_board(latest_.notice);
+  }
+  ++latest_.notice->readers;
+  return latest_.notice;
 }
 
 Request ShmWire::receive(Rank src, const Landing& landing, std::size_t capacity) {
@@ -143,6 +168,7 @@ bool ShmWire::progress(Peer& peer) {
 }
 
 bool ShmWire::progress() {
+  latest_ = {};
   bool moved = false;
   for (std::size_t i = 0; i < busy_.size();) {
     Peer& peer = peers_[static_cast<std::size_t>(busy_[i])];
@@ -206,6 +232,9 @@ void ShmWire::reset(std::uint64_t epoch) {
     peer.doorbell.ring();  // it may sleep until we are in its epoch
   }
   busy_.clear();
+  latest_ = {};
+  board_.clear();
+  is_followed_ = false;
 }
 
 }  // namespace hemiola

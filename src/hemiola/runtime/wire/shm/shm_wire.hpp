@@ -62,6 +62,7 @@ class ShmWire final : public Wire, private Wakeable {
   bool arm(int* timeout_us) override;
   void disarm() override;
   Peer& busy(Rank rank);
+  Notice* shared_notice(const std::byte* data, std::size_t bytes);
   bool progress(Peer& peer);
 
   std::shared_ptr<SharedRegion> memory_;           ///< null: somebody else keeps it
@@ -75,6 +76,16 @@ class ShmWire final : public Wire, private Wakeable {
   std::unique_ptr<Bell> bell_;  ///< null: nobody sleeps on descriptors
   MemoryOwner own_memory_;
   std::unique_ptr<std::byte[]> bounce_;  ///< not written before it is needed: untouched memory costs nothing
+  /// The latest send, as long as nothing has moved since: another of the same bytes can share its notice.
+  struct Latest {
+    const std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    Rank dst = {};
+    Notice* notice = nullptr;
+  };
+  Latest latest_;
+  bool is_followed_ = false;  ///< all ranks are in this epoch, and nobody reads what the board was before
+  Board board_;
   std::vector<Peer> peers_;
   std::vector<Rank> busy_;  ///< ranks with something posted, so that progress does not look at all
 };
