@@ -71,8 +71,8 @@ class ChannelEnds {
         control_(*new (region_.span().data()) ChannelControl{}),
         owner_(card_),
         bounce_(kBounceBytes),
-        writer(control_, Ring(region_.span().data() + 4096, kRingBytes)),
-        reader(control_, Ring(region_.span().data() + 4096, kRingBytes), Rank{0}, PeerMemory(card_),
+        writer(control_, Ring(region_.span().data() + 4096, kRingBytes), nullptr),
+        reader(control_, Ring(region_.span().data() + 4096, kRingBytes), Rank{0}, PeerMemory(card_), nullptr,
                bounce_.data(), &own) {
     card_.token.fetch_xor(token_error);
   }

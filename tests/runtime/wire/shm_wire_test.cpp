@@ -89,11 +89,11 @@ TEST(ShmWire, ALineCounterThatPasses32BitsDoesNotMatter) {
       position_.line = line;
       ends_.fill(line);
     }
-  } writer(control, Ring(ring, kRingBytes));
+  } writer(control, Ring(ring, kRingBytes), nullptr);
   struct Reader : ChannelReader {
     using ChannelReader::ChannelReader;
     void start_at(std::uint32_t line) { position_.line = line; }
-  } reader(control, Ring(ring, kRingBytes), Rank{0}, PeerMemory(card), bounce.data(), &own);
+  } reader(control, Ring(ring, kRingBytes), Rank{0}, PeerMemory(card), nullptr, bounce.data(), &own);
   writer.start_at(near_end);
   reader.start_at(near_end);
   const auto out = message(Rank{0}, Rank{0}, 1, 3 * kRingBytes);
@@ -186,12 +186,14 @@ TEST(ShmWire, NoSizeIsOverwrittenBeforeItIsRead) {
   EXPECT_TRUE(ends.writer.idle());
 }
 
-/// A first line as no rank writes it: shorter than any big message, a way that there is not, an address that nobody has. Expect an
-/// error that names the writer.
+/// A first line as no rank writes it: shorter than any big message, a way that there is not, an address that nobody has, a place
+/// that is not on the board. Expect an error that names the writer.
 TEST(ShmWire, ABigMessageThatNoRankSendsNamesItsWriter) {
-  for (const BigHeader header : {BigHeader{0, 0, Way::cached}, BigHeader{kBigBytes - 1, 0, Way::cached},
-                                 BigHeader{kBigBytes, 0, Way{3}}, BigHeader{kBigBytes, 0, Way{0xffff'ffff}},
-                                 BigHeader{kBigBytes, 8, Way::fetched}}) {
+  for (const BigHeader header :
+       {BigHeader{0, 0, Way::cached}, BigHeader{kBigBytes - 1, 0, Way::cached},
+        BigHeader{kBigBytes, 0, Way{4}}, BigHeader{kBigBytes, 0, Way{0xffff'ffff}},
+        BigHeader{kBigBytes, 8, Way::fetched}, BigHeader{0, 0, Way::posted},
+        BigHeader{1, kBoardBytes, Way::posted}, BigHeader{1, 0xffff'ffff'ffff'ffff, Way::posted}}) {
     const AnonymousRegion region(1);
     ChannelControl& control = *new (region.span().data()) ChannelControl{};
     std::byte* const ring = region.span().data() + 4096;
@@ -199,7 +201,8 @@ TEST(ShmWire, ABigMessageThatNoRankSendsNamesItsWriter) {
     const MemoryOwner owner(card);
     std::vector<std::byte> bounce(kBounceBytes), in(kBigBytes);
     OperationTag own;
-    ChannelReader reader(control, Ring(ring, kRingBytes), Rank{4}, PeerMemory(card), bounce.data(), &own);
+    ChannelReader reader(control, Ring(ring, kRingBytes), Rank{4}, PeerMemory(card), nullptr, bounce.data(),
+                         &own);
     std::memcpy(ring, &header, sizeof header);
     control.sizes[0].store(kBigMark);
     control.written.store(1);

@@ -34,7 +34,6 @@ class Board {
     end_ += rounded_up(bytes, kStoreLine);
     return &notices_[count_++];
   }
-  bool empty() const { return count_ == 0; }
   void clear() { count_ = end_ = 0; }
 
   /// Writes the next `bytes` of a message.

@@ -192,7 +192,7 @@ struct OutgoingMessage {
   std::size_t size_class = 0;
   Notice* notice = nullptr;  ///< null: only this peer reads it
   std::size_t posted = 0;    ///< bytes on the board that the reader has been told of
-  OperationTag tag = {};  ///< of all messages the same, but for the hint, where they bear no signatures
+  OperationTag tag = {};     ///< of all messages the same, but for the hint, where they bear no signatures
 };
 
 class ChannelWriter : public ChannelEnd<OutgoingMessage> {
@@ -207,9 +207,7 @@ class ChannelWriter : public ChannelEnd<OutgoingMessage> {
   /// Counts this reader out of the notices that it has read.
   void leave_notices();
   /// Whether the reader is in this epoch.
-  bool is_followed() const {
-    return ChannelPosition::load(control_.freed).epoch == position_.epoch;
-  }
+  bool is_followed() const { return ChannelPosition::load(control_.freed).epoch == position_.epoch; }
 
  protected:
   std::uint32_t freed_ = 0;  ///< the reader's line, as far as we have looked

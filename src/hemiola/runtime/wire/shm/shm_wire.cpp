@@ -168,7 +168,7 @@ bool ShmWire::progress(Peer& peer) {
 }
 
 bool ShmWire::progress() {
-  latest_ = {};
+  latest_.data = nullptr;
   bool moved = false;
   for (std::size_t i = 0; i < busy_.size();) {
     Peer& peer = peers_[static_cast<std::size_t>(busy_[i])];
@@ -232,7 +232,7 @@ void ShmWire::reset(std::uint64_t epoch) {
     peer.doorbell.ring();  // it may sleep until we are in its epoch
   }
   busy_.clear();
-  latest_ = {};
+  latest_.data = nullptr;
   board_.clear();
   is_followed_ = false;
 }
