@@ -48,21 +48,43 @@ def input_of(rank: int, size: int = BIG) -> np.ndarray[Any, np.dtype[np.float32]
     return np.arange(size, dtype=np.float32) % 1000 + rank
 
 
-def doomed_in_the_middle(victim: int, how: int, timeout_s: float, op: Any = "sum") -> Seen:
+def doomed_in_the_middle(victim: int, how: int, timeout_s: float, op: Any = "sum", size: int = BIG) -> Seen:
     """All-reduce big arrays in place until the victim is struck by a signal in the middle of one."""
     comm = start()
     if comm.rank == victim:
         threading.Timer(0.2, os.kill, (os.getpid(), how)).start()
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
-        x = input_of(comm.rank)
+        x = input_of(comm.rank, size)
         struck = time.monotonic()
         error = attempt(lambda x=x: comm.all_reduce(x, op, timeout_s=timeout_s))
         if error[0]:
-            intact = bool(np.array_equal(x, input_of(comm.rank)))
+            intact = bool(np.array_equal(x, input_of(comm.rank, size)))
             again = attempt(lambda: comm.all_reduce(np.ones(1)))
             return *error, (intact, time.monotonic() - struck, again[0])
     return "", "", None
+
+
+def doomed_reading(kind: str, victim: int, size: int) -> Seen:
+    """Run a collective that sends the same bytes to all until the victim is killed; return the wrong elements."""
+    comm = start()
+    if comm.rank == victim:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    wrong = turn = 0
+    sent, got = np.empty(size, np.int32), np.empty(size * comm.rank_count, np.int32)
+    while True:
+        turn += 1
+        sent[:] = np.arange(size) + turn + comm.rank
+        try:
+            if kind == "broadcast":
+                comm.broadcast(sent)
+                wrong += int((sent != np.arange(size) + turn).sum())
+            else:
+                comm.all_gather(sent, out=got)
+                rows = got.reshape(comm.rank_count, size) - np.arange(comm.rank_count)[:, None]
+                wrong += int((rows != np.arange(size) + turn).sum())
+        except hm.LostRankError as error:
+            return "LostRankError", str(error), (wrong, turn > 1)
 
 
 def shrinking(deaths: dict[int, float]) -> Seen:

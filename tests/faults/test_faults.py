@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_ranks import CALLS, Seen
+from faulty_ranks import BIG, CALLS, Seen
 
 from undisturbed import confirmed
 
@@ -59,19 +59,36 @@ def what_ranks_saw(fn: str, *args: Any, ranks: int = RANKS, but: tuple[int, ...]
 
 
 @pytest.mark.parametrize(
-    ("ranks", "op"), [(2, "sum"), (3, "max"), (5, "sum"), (2, "average"), (3, "average")]
+    ("ranks", "op", "size"),
+    [
+        (2, "sum", BIG),
+        (3, "max", BIG),
+        (5, "sum", BIG),
+        (4, "sum", 1 << 16),
+        (2, "average", BIG),
+        (3, "average", BIG),
+    ],
 )
 def test_survivors_of_a_kill_in_mid_operation_name_the_dead_and_keep_their_inputs(
-    ranks: int, op: str
+    ranks: int, op: str, size: int
 ) -> None:
     victim = ranks - 1
-    struck = (victim, int(signal.SIGKILL), 60, op)
+    struck = (victim, int(signal.SIGKILL), 60, op, size)
     seen = what_ranks_saw("doomed_in_the_middle", *struck, ranks=ranks, but=(victim,))
     for kind, message, (intact, _, again) in seen.values():
         assert kind == "LostRankError"
         assert f"rank {victim}" in message
         assert intact
         assert again == "LostRankError"
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "all_gather"])
+def test_a_reader_that_dies_spoils_no_bytes_of_the_others(kind: str) -> None:
+    """Of messages that stand once for all readers, in arrays that their sender writes anew as soon as it may."""
+    seen = what_ranks_saw("doomed_reading", kind, 3, 1 << 16, ranks=4, but=(3,))
+    for error, message, end in seen.values():
+        assert (error, end) == ("LostRankError", (0, True))
+        assert "rank 3" in message
 
 
 def seconds_from_death_to_error(victim: int) -> float:
