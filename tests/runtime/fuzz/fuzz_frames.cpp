@@ -194,6 +194,7 @@ void read_packets(std::span<const std::byte> input) {
 void read_channel(std::span<const std::byte> input) {
   static std::vector<std::byte> ring(Ring::memory_bytes(kLeastRingBytes) + kLineBytes);
   static std::vector<std::byte> bounce(kBounceBytes + kLineBytes);
+  static const std::vector<std::byte> board(kBoardBytes);
   const auto aligned = [](std::vector<std::byte>& memory) {
     const auto at = reinterpret_cast<std::uintptr_t>(memory.data());
     return memory.data() + ((at + kLineBytes - 1) / kLineBytes * kLineBytes - at);
@@ -203,7 +204,7 @@ void read_channel(std::span<const std::byte> input) {
   OperationTag own{.operation = 1};
   const auto control = std::make_unique<ChannelControl>();
   ChannelReader reader(*control, Ring(aligned(ring), kLeastRingBytes), Rank{1}, PeerMemory(card),
-                       aligned(bounce), &own);
+                       board.data(), aligned(bounce), &own);
   std::vector<std::byte> landed(64), big(kBigBytes + 100);
   std::size_t size = 0;
   reader.post({{landed.data(), nullptr, nullptr, &size}, landed.size()});
