@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, permutations
 
 import numpy as np
 
@@ -125,15 +126,13 @@ def _insides(topology: Topology, per_host: int, src: Integers, dst: Integers) ->
 
 def _check_inside(topology: Topology, per_host: int, dst: Integers, host_of: Integers) -> None:
     """Refuse hosts whose ranks reach each other through others, or out of the host and back."""
-    pairs = [
-        (rank, other)
-        for rank in range(topology.rank_count)
-        for other in range(rank - rank % per_host, rank - rank % per_host + per_host)
-        if other != rank
-    ]
-    for (rank, _), way in zip(pairs, paths(topology, pairs), strict=True):
-        is_inside = host_of[dst[way]] == host_of[rank]
-        if not way or not is_inside.all() or (dst[way[:-1]] < topology.rank_count).any():
+    for host in range(topology.rank_count // per_host):
+        ways = paths(topology, list(permutations(range(host * per_host, (host + 1) * per_host), 2)))
+        lengths = np.fromiter(map(len, ways), np.int64)
+        ends = dst[np.fromiter(chain.from_iterable(ways), np.int64)]
+        passed = np.ones(len(ends), bool)
+        passed[np.cumsum(lengths)[lengths > 0] - 1] = False
+        if not lengths.all() or (host_of[ends] != host).any() or (ends[passed] < topology.rank_count).any():
             raise ArgumentError("late_hosts: expected ranks of a host that reach each other at once")
 
 
