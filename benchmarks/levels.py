@@ -98,10 +98,10 @@ def peers(machine: Machine, nodes: int, kind: str, network: hm.Topology) -> Iter
     yield getattr(hm.algorithms, f"{kind}_ring")(network.rank_count)
 
 
-def over_best(most_transfers: int) -> Iterator[dict[str, object]]:
+def over_best(most_ranks: int, most_transfers: int) -> Iterator[dict[str, object]]:
     """Compare the plan, simulated, with the best of all that is known, simulated."""
     for machine in MACHINES:
-        for nodes in (2, 4, 8, 16):
+        for nodes in (nodes for nodes in (2, 4, 8, 16) if nodes * machine.ranks <= most_ranks):
             for message_s in (0.0, MESSAGE_S):
                 network = machine.network(nodes, message_s)
                 for kind in (*KINDS, "all_reduce"):
@@ -259,7 +259,7 @@ def main() -> None:
     """Print one JSON line per case, then the machine."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--report", action="store_true", help=f"write {REPORT.relative_to(ROOT)} besides")
-    parser.add_argument("--most-ranks", type=int, default=2048, help="of what is predicted")
+    parser.add_argument("--most-ranks", type=int, default=2048, help="of what is looked at by size")
     parser.add_argument(
         "--most-transfers", type=int, default=300_000, help="of a candidate that is simulated"
     )
@@ -271,7 +271,7 @@ def main() -> None:
         tapered(),
         at_scale(),
         unequal(),
-        over_best(arguments.most_transfers),
+        over_best(arguments.most_ranks, arguments.most_transfers),
     ):
         for line in part:
             print(json.dumps(line), flush=True)

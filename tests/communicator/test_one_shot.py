@@ -51,4 +51,4 @@ def test_a_sparse_all_reduce_refuses_scratch_slots() -> None:
 def test_what_was_planned_with_scratch_slots_runs_and_stays_plain() -> None:
     network = hm.topologies.ring(6, latency_s=1e-3, bandwidth=1e9)
     found = hm.launch(work.sum_small, 6, emulate=network, timeout_s=LIMIT_S)
-    assert found == [([21.0] * 4, [21.0] * 4, "one_shot")] * 6
+    assert found == [([21.0] * 4, [21.0] * 4, "all_reduce_recursive_multiplying")] * 6

@@ -130,7 +130,7 @@ FORMS = [
     ),
     Smallest(
         r"(\.venv/bin/)?hemiola run( .*)?",
-        "hemiola run all_reduce 64KiB --emulate cluster.yaml --late 7=50ms --algorithm all --chart times.png",
+        "hemiola run all_reduce 64KiB --emulate cluster.yaml --late 7=5ms --algorithm all --repeats 3 --chart t.png",
     ),
     Smallest(r"hemiola plan( .*)?", "hemiola plan all_reduce cluster.yaml 64MiB --slow 0=2 --effort 0.1"),
     Smallest(r"hemiola simulate( .*)?", "hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -170,26 +169,10 @@ def test_a_dead_rank_is_not_kept_alive_by_a_process_that_it_has_forked(start: St
     strike_at_work(ranks, 2, signal.SIGKILL)
 
 
-def add_second_nics(cluster: Cluster) -> None:
-    """Join two hosts by a second cable."""
-    zero, one = cluster.hosts
-    ends = ["netns", str(zero.process), "type", "veth", "peer", "name", "eth1", "netns", str(one.process)]
-    cluster._switch.output_of(["ip", "link", "add", "eth1", *ends])
-    for host in (0, 1):
-        cluster.run(host, ["ip", "address", "add", f"10.78.0.{host + 1}/24", "dev", "eth1"])
-        cluster.run(host, ["ip", "link", "set", "eth1", "up"])
-    # A cable carries nothing until the kernel has noticed it at both ends, up to a second later.
-    until = time.monotonic() + LIMIT_S
-    while [cluster.run(host, ["cat", "/sys/class/net/eth1/operstate"]) for host in (0, 1)] != ["up\n"] * 2:
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def test_ranks_of_a_host_use_all_nics_that_were_named(clusters: Callable[..., Cluster]) -> None:
     # Given that a connection goes by the NIC of the rank that is connected to. Expect that of the four pairs across at
     # least one goes by each NIC: a megabyte.
-    cluster = clusters(2)
-    add_second_nics(cluster)
+    cluster = clusters(2, nics=2)
     with running(cluster, "traffic", 2, HEMIOLA_INTERFACE="=eth0,eth1") as ranks:
         ends = said(ranks)
     for end in ends:
