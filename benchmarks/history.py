@@ -8,9 +8,11 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
 
 from hemiola.machine.capacity import describe_machine
 from hemiola.whole_file import write_whole
@@ -42,6 +44,22 @@ def record(asked: argparse.Namespace, rows: Sequence[Mapping[str, Any]]) -> None
     file = FOLDER / f"{script.stem}.jsonl"
     earlier = file.read_text(encoding="utf-8") if file.exists() else ""
     write_whole(file, f"{earlier}{json.dumps(line)}\n")
+
+
+def conclude(
+    asked: argparse.Namespace,
+    rows: Sequence[dict[str, Any]],
+    show: Callable[[Sequence[dict[str, Any]], Console], None],
+    is_met: Callable[[dict[str, Any]], bool],
+) -> int:
+    """Record the rows, print them as lines of JSON or by `show`, and return the exit status: 1 if a goal is missed."""
+    record(asked, rows)
+    if asked.json:
+        for row in rows:
+            print(json.dumps(row | {"machine": str(describe_machine())}))
+    else:
+        show(rows, Console(width=140))
+    return 0 if all(map(is_met, rows)) else 1
 
 
 def commit() -> str:

@@ -16,7 +16,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def is_met(row: dict[str, Any]) -> bool:
     return bool(row["wrong"] == 0 and abs(row["ratio"] - 1) <= CLOSE)
 
 
-def show(rows: list[dict[str, Any]], console: Console) -> None:
+def show(rows: Sequence[dict[str, Any]], console: Console) -> None:
     """Print the rows as a table."""
     shown = table(
         "hosts × ranks", "collective", "size", "planned", "ms (least-most)", "simulated", "ratio", "",
@@ -111,16 +111,13 @@ def main() -> int:
         for cluster in CLUSTERS:
             rows += measure(*cluster, options)
             progress.advance(task)
-    history.record(options, rows)
-    if options.json:
-        print("\n".join(json.dumps(row | {"machine": str(describe_machine())}) for row in rows))
-    else:
-        console = Console(width=140)
+
+    def shown(rows: Sequence[dict[str, Any]], console: Console) -> None:
         show(rows, console)
-        console.print(
-            f"{describe_machine()}; load {begin_load:.1f} to {os.getloadavg()[0]:.1f}", highlight=False
-        )
-    return 0 if all(map(is_met, rows)) else 1
+        load = f"load {begin_load:.1f} to {os.getloadavg()[0]:.1f}"
+        console.print(f"{describe_machine()}; {load}", highlight=False)
+
+    return history.conclude(options, rows, shown, is_met)
 
 
 if __name__ == "__main__":

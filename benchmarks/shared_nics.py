@@ -208,13 +208,7 @@ def main() -> int:
         for name in PLACEMENTS:
             with Cluster(HOSTS, rate=RATE) as cluster:
                 rows += placed(cluster, name, options.rounds, options.sizes, progress)
-    history.record(options, rows)
-    if options.json:
-        for row in rows:
-            print(json.dumps(row | {"machine": str(describe_machine())}))
-    else:
-        show(rows, Console(width=140))
-    return 0 if all(map(is_met, rows)) else 1
+    return history.conclude(options, rows, show, is_met)
 
 
 if __name__ == "__main__":

@@ -150,13 +150,7 @@ def main() -> int:
     for measure in (on_one_nic, on_own_nics):
         with tempfile.TemporaryDirectory() as folder:
             rows += measure(asked, Path(folder))
-    history.record(asked, rows)
-    if asked.json:
-        for row in rows:
-            print(json.dumps(row | {"machine": str(describe_machine())}))
-    else:
-        show(rows, Console(width=140))
-    return 0 if all(map(is_met, rows)) else 1
+    return history.conclude(asked, rows, show, is_met)
 
 
 if __name__ == "__main__":

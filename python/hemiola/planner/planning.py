@@ -102,11 +102,10 @@ def plan(
     estimated: step by step, by the time of the busiest link of each. There, schedules synthesized for the topology are
     among the candidates, as far as the budget of the plan goes, which counts small operations. Their
     formula is the lower bound; once a simulated one is within 1 % of it, those that need a long search are not made.
-    Nor are more chunks where the last number was no faster than the one before, unless they
-    are cheap to search for. Where schedules around one late rank
-    come near enough, larger ones that know of no late rank are left out. `Plan.left_out` and `Plan.explain` name
-    everything left out, with the reason. A progress bar appears on a terminal once a second has passed, elsewhere a
-    line every 30 s.
+    Nor are more chunks where the last number was no faster than the one before, unless they are cheap to search for.
+    Where schedules around one late rank come near enough, larger ones that know of no late rank are left out.
+    `Plan.left_out` and `Plan.explain` name everything left out, with the reason. A progress bar appears on a terminal
+    once a second has passed, elsewhere a line every 30 s.
 
     With a density all candidates are simulated once more with zeros left out. Messages leave them out where a core
     encodes and decodes at 1.5 times a link's bandwidth at least, in every phase, and that saves 3 % of the time.

@@ -2,9 +2,10 @@
 // message is bytes in the ring; its size stands beside the word that says how far the ring is written, on the line that
 // the reader looks at anyway. A big one begins with a line that says how long it is and where its bytes are: in the
 // writer's own memory, from where the reader fetches them in one copy; on the writer's board, where they stand once for all
-// their readers, a line of the ring for each piece; or, where none of these may be, in the ring, through which they stream in
-// pieces, each visible as soon as it is copied. They land (copied or combined) straight from there. A line before a message says its tag where that is another than the last one's: of the
-// first of an operation where messages bear signatures, else where the hint comes or goes.
+// their readers, a line of the ring for each piece; or, where none of these may be, in the ring, through which they
+// stream in pieces, each visible as soon as it is copied. They land (copied or combined) straight from there. A line
+// before a message says its tag where that is another than the last one's: of the first of an operation where messages
+// bear signatures, else where the hint comes or goes.
 #pragma once
 
 #include <algorithm>
