@@ -67,23 +67,24 @@ TEST_P(ControlContract, RanksSeeEachOthersSignaturesAndOneTimeOfArrival) {
   constexpr std::uint64_t kOperations = 300;
   auto places = connect(kRanks);
   std::vector<std::vector<std::int64_t>> times(kRanks);
-  const auto own_ns = [](Rank rank, std::uint64_t number) {
-    return static_cast<std::int64_t>(number) * 100 + rank;
+  const auto arrival = [](Rank rank, std::uint64_t number) {
+    const auto own_ns = static_cast<std::int64_t>(number) * 100 + rank;
+    return Arrival{1'000'000 + own_ns, own_ns};
   };
   on_threads(kRanks, [&](Rank self) {
     Roll& roll = *places[static_cast<std::size_t>(self)].control.roll;
     for (std::uint64_t number = 0; number < kOperations; ++number) {
-      roll.publish(number, {signature_of(number), "", own_ns(self, number)});
+      roll.publish(number, {signature_of(number), "", arrival(self, number)});
       roll.call(number);
       for (Rank rank : all_ranks(kRanks)) {
         // Where it is known first that all have come and agree, the words that were called for follow.
-        while (!roll.has_arrived(rank, number) || roll.entry(rank, number).arrival_ns == Roll::kUnknownTime)
+        while (!roll.has_arrived(rank, number) || roll.entry(rank, number).arrival.at_ns == Arrival::kUnknownTime)
           std::this_thread::yield();
         const Roll::Entry entry = roll.entry(rank, number);
         EXPECT_EQ(entry.signature, signature_of(number));
         EXPECT_EQ(entry.complaint, "");
-        EXPECT_EQ(entry.own_ns, own_ns(rank, number));
-        times[static_cast<std::size_t>(self)].push_back(entry.arrival_ns);
+        EXPECT_EQ(entry.arrival.own_ns, arrival(rank, number).own_ns);
+        times[static_cast<std::size_t>(self)].push_back(entry.arrival.at_ns);
       }
       roll.complete(number);
     }
@@ -104,13 +105,13 @@ TEST_P(ControlContract, WhoWantsToKnowIsToldWhenEachHasComeAsSoonAsItIsKnownThat
   on_threads(kRanks, [&](Rank self) {
     Roll& roll = *places[static_cast<std::size_t>(self)].control.roll;
     for (std::uint64_t number = 0; number < kOperations; ++number) {
-      roll.publish(number, {signature_of(number), "", 7, true});
+      roll.publish(number, {signature_of(number), "", {1 + self, 7}, true});
       for (Rank rank : all_ranks(kRanks)) {
         while (!roll.has_arrived(rank, number)) std::this_thread::yield();
         if (rank != self) {
-          EXPECT_EQ(roll.entry(rank, number).own_ns, 7);
+          EXPECT_EQ(roll.entry(rank, number).arrival.own_ns, 7);
         }
-        times[static_cast<std::size_t>(self)].push_back(roll.entry(rank, number).arrival_ns);
+        times[static_cast<std::size_t>(self)].push_back(roll.entry(rank, number).arrival.at_ns);
       }
       roll.complete(number);
       for (Rank rank : all_ranks(kRanks))
@@ -119,7 +120,37 @@ TEST_P(ControlContract, WhoWantsToKnowIsToldWhenEachHasComeAsSoonAsItIsKnownThat
   });
   EXPECT_EQ(times[0], times[1]);
   EXPECT_EQ(times[0], times[2]);
-  EXPECT_EQ(std::ranges::count(times[0], Roll::kUnknownTime), 0);
+  EXPECT_EQ(std::ranges::count(times[0], Arrival::kUnknownTime), 0);
+}
+
+// Given more operations than are kept, the last of them not yet over. Expect the latest that are over, the same on all
+// ranks, though a rank that is ahead has come to one more. Where the roll keeps none, it says so.
+TEST_P(ControlContract, ArrivalsAtTheLatestOperationsAreKept) {
+  constexpr int kRanks = 3;
+  constexpr std::uint64_t kOperations = 2 * kKeptArrivals + 7;
+  auto places = connect(kRanks);
+  if (!places[0].control.roll->keeps_arrivals()) {
+    EXPECT_TRUE(places[0].control.roll->arrivals(0, 0).empty());
+    return;
+  }
+  on_threads(kRanks, [&](Rank self) {
+    Roll& roll = *places[static_cast<std::size_t>(self)].control.roll;
+    for (std::uint64_t number = 0; number < kOperations; ++number) {
+      roll.publish(number, {signature_of(number), "", {static_cast<std::int64_t>(10 * number) + self, 7}});
+      for (Rank rank : all_ranks(kRanks))
+        while (!roll.has_arrived(rank, number)) std::this_thread::yield();
+      roll.complete(number);
+    }
+  });
+  places[1].control.roll->publish(kOperations, {signature_of(kOperations), "", {1, 7}});
+  for (const ControlPlace& place : places) {
+    const std::vector<Arrival> rows = place.control.roll->arrivals(0, kOperations);
+    ASSERT_EQ(rows.size(), kRanks * kKeptArrivals);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      EXPECT_EQ(rows[i].at_ns, 10 * (kOperations - kKeptArrivals + i / kRanks) + i % kRanks);
+    EXPECT_EQ(place.control.roll->arrivals(kOperations - 2, kOperations).size(), 2 * kRanks);
+    EXPECT_TRUE(place.control.roll->arrivals(kOperations, kOperations + 1).empty());
+  }
 }
 
 TEST_P(ControlContract, NothingHasHappenedAtFirst) {

@@ -21,8 +21,7 @@ struct Said {
   struct Publication {
     Signature signature;
     std::string complaint;
-    std::int64_t own_ns;
-    std::int64_t arrival_ns;
+    Arrival arrival;
   };
   using RankNumber = std::pair<Rank, std::uint64_t>;
 
@@ -60,8 +59,7 @@ class InProcessRoll final : public Roll, InProcessPart {
   using InProcessPart::InProcessPart;
   void publish(std::uint64_t number, const Word& word) override {
     const auto lock = locked();
-    said_->published[{self_, number}] = {word.signature, std::string(word.complaint), word.own_ns,
-                                         session_->clock().now_ns};
+    said_->published[{self_, number}] = {word.signature, std::string(word.complaint), word.arrival};
   }
   bool has_arrived(Rank rank, std::uint64_t number) const override {
     const auto lock = locked();
@@ -70,7 +68,7 @@ class InProcessRoll final : public Roll, InProcessPart {
   Entry entry(Rank rank, std::uint64_t number) const override {
     const auto lock = locked();
     const Said::Publication& found = said_->published.at({rank, number});
-    return {found.signature, found.complaint, found.own_ns, found.arrival_ns};
+    return {found.signature, found.complaint, found.arrival};
   }
   void complete(std::uint64_t number) override {
     const auto lock = locked();

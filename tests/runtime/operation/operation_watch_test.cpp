@@ -88,7 +88,7 @@ class EmptyRoll : public Roll {
  public:
   void publish(std::uint64_t, const Word&) override {}
   bool has_arrived(Rank, std::uint64_t) const override { return false; }
-  Entry entry(Rank, std::uint64_t) const override { return {signature_, {}, -1, kUnknownTime}; }
+  Entry entry(Rank, std::uint64_t) const override { return {signature_, {}, {}}; }
   void complete(std::uint64_t) override {}
   bool has_completed(Rank, std::uint64_t) const override { return false; }
 

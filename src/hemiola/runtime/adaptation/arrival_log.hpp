@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/control/arrival.hpp"
 #include "hemiola/runtime/control/signature.hpp"
 
 namespace hemiola {
-
-/// How a rank came to an operation.
-struct Arrival {
-  std::int64_t at_ns;   ///< by the session's clock
-  std::int64_t own_ns;  ///< its own time since the operation before; -1: there was none
-};
 
 /// The kind of an operation, as far as its cost depends on it.
 struct OperationSize {
@@ -34,7 +29,7 @@ struct LastArrival {
 /// Keeps the last operations in a ring, so that noting one costs a few stores.
 class ArrivalLog {
  public:
-  static constexpr std::size_t kOperations = 512;
+  static constexpr std::size_t kOperations = kKeptArrivals;
 
   explicit ArrivalLog(int rank_count)
       : rank_count_(static_cast<std::size_t>(rank_count)),

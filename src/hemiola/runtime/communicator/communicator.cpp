@@ -223,10 +223,10 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   const double timeout_s = call.timeout_s > 0 ? call.timeout_s : options_.timeout_s;
   watch_.begin(number, signature, timeout_s, interrupted, now_ns);
   connection_.wire->begin_operation(tags_.of(number, signature));
-  const std::int64_t own_ns = own_time_.enter(now_ns);
-  own_arrivals_.next_row()[0] = {now_ns, own_ns};
+  const Arrival arrival{now_ns, own_time_.enter(now_ns)};
+  own_arrivals_.next_row()[0] = arrival;
   own_arrivals_.commit({signature.kind, signature.byte_count()});
-  roll().publish(number, {signature, call.complaint, own_ns, call.operation.wants_arrivals()});
+  roll().publish(number, {signature, call.complaint, arrival, call.operation.wants_arrivals()});
   try {
     if (!call.complaint.empty()) {
       recover(number);
@@ -258,7 +258,8 @@ std::exception_ptr Communicator::attempt(const Operation& operation, Note note) 
   operation.execute(stage, &note);
   watch_.conclude(operation.wants_arrivals());
   await([this] { return watch_.all_have_arrived(); });
-  if (watch_.note_arrivals(&arrivals_)) note.arrivals = &arrivals_;
+  const bool notes_arrivals = operation.wants_arrivals() || !roll().keeps_arrivals();
+  if (notes_arrivals && watch_.note_arrivals(&arrivals_)) note.arrivals = &arrivals_;
   adaptation_.note(note);
   return nullptr;
 } catch (const MismatchError&) {
@@ -406,12 +407,17 @@ void Communicator::slow_down(const std::map<Rank, double>& factors, const SlowLi
 }
 
 std::vector<Arrival> Communicator::arrivals(const Check& interrupted) {
-  return between_operations([this] { return arrivals_.rows(); }, interrupted);
+  return between_operations(
+      [this] {
+        return roll().keeps_arrivals() ? roll().arrivals(first_kept_, next_number_) : arrivals_.rows();
+      },
+      interrupted);
 }
 
 void Communicator::forget_arrivals(const Check& interrupted) {
   between_operations(
       [this] {
+        first_kept_ = next_number_;
         arrivals_.clear();
         own_arrivals_.clear();
       },

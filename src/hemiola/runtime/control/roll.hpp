@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/control/arrival.hpp"
 #include "hemiola/runtime/control/signature.hpp"
 
 namespace hemiola {
@@ -19,7 +21,7 @@ class Roll {
   struct Word {
     const Signature& signature;
     std::string_view complaint;  ///< the caller's arguments were wrong, and how; empty: they were not
-    std::int64_t own_ns = -1;    ///< its own work since the operation before; -1: there was none
+    Arrival arrival{};
     /// All ranks want to know when all have come, and wait until they do: words that go to nobody unasked go to one that
     /// tells all, as a vote does.
     bool is_timed = false;
@@ -38,16 +40,19 @@ class Roll {
   struct Entry {
     const Signature& signature;
     std::string_view complaint;  ///< empty: none; may be cut short
-    std::int64_t own_ns;         ///< as the rank said it
-    std::int64_t
-        arrival_ns;  ///< of the session's clock, the same for all who read it; kUnknownTime: nobody asked
+    Arrival arrival;             ///< as the rank said it; unknown where nobody asked
   };
-  static constexpr std::int64_t kUnknownTime = -1;
   virtual Entry entry(Rank rank, std::uint64_t number) const = 0;
 
   /// Says that this rank needs nothing more from the others for operation `number`, so it may exit.
   virtual void complete(std::uint64_t number) = 0;
   virtual bool has_completed(Rank rank, std::uint64_t number) const = 0;
+
+  /// The roll keeps the arrivals of all ranks for `arrivals`; false: each operation's have to be asked for.
+  virtual bool keeps_arrivals() const { return false; }
+  /// All ranks' arrivals at the latest operations from `first` to before `end`, a row each: at most kKeptArrivals, and
+  /// those to which all came. `end` is the next operation of this rank.
+  virtual std::vector<Arrival> arrivals(std::uint64_t /*first*/, std::uint64_t /*end*/) const { return {}; }
 };
 
 }  // namespace hemiola

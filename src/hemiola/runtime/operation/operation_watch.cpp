@@ -74,8 +74,8 @@ bool OperationWatch::note_arrivals(ArrivalLog* log) const {
   for (std::size_t rank = 0; rank < row.size(); ++rank) {
     if (!roll_->has_arrived(Rank{rank}, number_)) return false;
     const Roll::Entry entry = roll_->entry(Rank{rank}, number_);
-    if (entry.arrival_ns == Roll::kUnknownTime) return false;
-    row[rank] = {entry.arrival_ns, entry.own_ns};
+    if (entry.arrival.at_ns == Arrival::kUnknownTime) return false;
+    row[rank] = entry.arrival;
   }
   log->commit({signature_.kind, signature_.byte_count()});
   return true;
@@ -100,7 +100,7 @@ std::string OperationWatch::names_of(const std::vector<Rank>& ranks) const {
 }
 
 std::int64_t OperationWatch::last_sign_ns(Rank rank) const {
-  return std::max(roll_->entry(rank, number_).arrival_ns, pulse_->last_sign_ns(rank));
+  return std::max(roll_->entry(rank, number_).arrival.at_ns, pulse_->last_sign_ns(rank));
 }
 
 /// Those that have arrived but show no sign of life, neither progress to the end nor waiting.

@@ -12,7 +12,7 @@ enum class Kind : std::uint32_t {
   word,       ///< to the keeper and, once words are called for, from it to all
   call,       ///< to the keeper: words are wanted
   called,     ///< the keeper: tell me yours
-  agreed,     ///< the keeper: all have come and say the same; with a SaidTime of each where these are wanted
+  agreed,     ///< the keeper: all have come and say the same; with an Arrival of each where these are wanted
   completed,  ///< to the keeper and on to all: of an operation whose words were called for
 };
 
@@ -22,9 +22,9 @@ struct About {
 };
 
 /// Of every member, or of none.
-std::vector<SaidTime> times_in(std::span<const std::byte> message, int member_count) {
+std::vector<Arrival> arrivals_in(std::span<const std::byte> message, int member_count) {
   const auto bytes = after_body<About>(message);
-  return items_of<SaidTime>(bytes, bytes.empty() ? 0 : static_cast<std::size_t>(member_count));
+  return items_of<Arrival>(bytes, bytes.empty() ? 0 : static_cast<std::size_t>(member_count));
 }
 
 SaidWord word_in(std::span<const std::byte> message) {
@@ -81,11 +81,11 @@ bool RollKeeper::agree(const Tally& tally) {
 }
 
 /// Words are taken in before anybody looks here; empty where nobody wants to know.
-std::vector<SaidTime> RollKeeper::times(const Tally& tally) {
-  std::vector<SaidTime> times;
-  if (tally.words.front()->is_timed == 0) return times;
-  for (const auto& word : tally.words) times.push_back({word->arrival_ns, word->own_ns});
-  return times;
+std::vector<Arrival> RollKeeper::arrivals(const Tally& tally) {
+  std::vector<Arrival> arrivals;
+  if (tally.words.front()->is_timed == 0) return arrivals;
+  for (const auto& word : tally.words) arrivals.push_back(word->arrival);
+  return arrivals;
 }
 
 void RollKeeper::take(const SaidWord& word) {
@@ -97,7 +97,7 @@ void RollKeeper::take(const SaidWord& word) {
   if (all->called) talk_->tell_members(packed_word(word));
   if (++all->count < talk_->members().count()) return;
   if (!agree(*all)) return call(word.number);
-  const std::vector<SaidTime> told = times(*all);
+  const std::vector<Arrival> told = arrivals(*all);
   talk_->tell_members(packed(Kind::agreed, About{word.number, word.rank}, std::as_bytes(std::span(told))));
 }
 
@@ -124,15 +124,14 @@ void HostsRoll::publish(std::uint64_t number, const Word& word) {
   const std::lock_guard lock(mutex_);
   SaidWord& own = words_[static_cast<std::size_t>(talk_->members().self)][number % 2];
   own.number = number;
-  own.own_ns = word.own_ns;
-  own.arrival_ns = talk_->members().now_ns();
+  own.arrival = word.arrival;
   own.rank = talk_->members().self;
   own.complains = word.complaint.empty() ? 0 : 1;
   own.is_timed = word.is_timed ? 1 : 0;
   own.signature = word.signature;
   if (own.complains != 0) own.complaint.write(word.complaint);
   published_ = number + 1;
-  times_[number % 2].clear();
+  arrivals_[number % 2].clear();
   if (called_ == number + 1 || word.is_timed) send_own(number);
 }
 
@@ -168,7 +167,7 @@ void HostsRoll::hear(std::span<const std::byte> message) {
     case Kind::agreed: {
       const std::uint64_t number = body_of<About>(message).number;
       agreed_ = std::max(agreed_, number + 1);
-      if (published_ == number + 1) times_[number % 2] = times_in(message, talk_->members().count());
+      if (published_ == number + 1) arrivals_[number % 2] = arrivals_in(message, talk_->members().count());
       for (Rank rank : indices<Rank>(talk_->members().count())) progress_->note(rank, number);
       return;
     }
@@ -191,7 +190,7 @@ void HostsRoll::hear_word(const SaidWord& word) {
 const SaidWord* HostsRoll::known(Rank rank, std::uint64_t number) const {
   const SaidWord& word = words_[static_cast<std::size_t>(rank)][number % 2];
   const bool is_own = rank == talk_->members().self && published_ <= number;
-  return word.arrival_ns != 0 && word.number == number && !is_own ? &word : nullptr;
+  return word.arrival.at_ns != Arrival::kUnknownTime && word.number == number && !is_own ? &word : nullptr;
 }
 
 bool HostsRoll::has_arrived(Rank rank, std::uint64_t number) const {
@@ -203,12 +202,10 @@ bool HostsRoll::has_arrived(Rank rank, std::uint64_t number) const {
 Roll::Entry HostsRoll::entry(Rank rank, std::uint64_t number) const {
   const std::lock_guard lock(mutex_);
   if (const SaidWord* const word = known(rank, number))
-    return {word->signature, word->complains != 0 ? word->complaint.view() : std::string_view(), word->own_ns,
-            word->arrival_ns};
+    return {word->signature, word->complains != 0 ? word->complaint.view() : std::string_view(), word->arrival};
   const SaidWord& own = words_[static_cast<std::size_t>(talk_->members().self)][number % 2];
-  const std::vector<SaidTime>& times = times_[number % 2];
-  const SaidTime came = times.empty() ? SaidTime{} : times[static_cast<std::size_t>(rank)];
-  return {own.signature, {}, came.own_ns, came.arrival_ns};
+  const std::vector<Arrival>& told = arrivals_[number % 2];
+  return {own.signature, {}, told.empty() ? Arrival{} : told[static_cast<std::size_t>(rank)]};
 }
 
 void HostsRoll::complete(std::uint64_t number) {

@@ -21,19 +21,12 @@ namespace hemiola::hosts {
 /// A rank's words about an operation to which it has come. Sent without the text if there is none.
 struct SaidWord {
   std::uint64_t number = 0;
-  std::int64_t own_ns = -1;
-  std::int64_t arrival_ns = 0;
+  Arrival arrival;
   Rank rank{0};
   std::uint32_t complains = 0;
   std::uint32_t is_timed = 0;  ///< the keeper tells all when each has come
   Signature signature{};
   ShortText complaint{};
-};
-
-/// When a rank has come to an operation.
-struct SaidTime {
-  std::int64_t arrival_ns = Roll::kUnknownTime;
-  std::int64_t own_ns = -1;
 };
 
 /// The first member's books: the ranks' words about the latest operations. Lives in the courier's thread.
@@ -54,7 +47,7 @@ class RollKeeper {
   void call(std::uint64_t number);
   Tally* tally(std::uint64_t number);
   static bool agree(const Tally& tally);
-  static std::vector<SaidTime> times(const Tally& tally);
+  static std::vector<Arrival> arrivals(const Tally& tally);
 
   std::shared_ptr<const Talk> talk_;
   std::map<std::uint64_t, Tally> tallies_;
@@ -91,7 +84,7 @@ class HostsRoll final : public Roll {
   std::uint64_t called_ = 0;             ///< number + 1 of the latest operation whose words are wanted
   std::uint64_t agreed_ = 0;  ///< number + 1 of the latest operation to which all have come and agree
   /// By rank, of two operations in turn: when each came. Empty: nobody wanted to know.
-  std::array<std::vector<SaidTime>, 2> times_;
+  std::array<std::vector<Arrival>, 2> arrivals_;
 
   std::unique_ptr<Courier::Subscription> subscription_;
 };

@@ -47,7 +47,7 @@ Control LocalControl::connect(const Members& members, const Deadline& deadline) 
   Control control;
   control.ground = region;
   control.roll =
-      std::make_unique<LocalRoll>(pieces.next(LocalRoll::region_bytes(ranks)), members.self, ranks, clock);
+      std::make_unique<LocalRoll>(pieces.next(LocalRoll::region_bytes(ranks)), members.self, ranks);
   control.pulse =
       std::make_unique<LocalPulse>(pieces.next(LocalPulse::region_bytes(ranks)), members.self, ranks, clock);
   control.late = std::make_unique<LocalLateRegister>(pieces.next(LocalLateRegister::region_bytes()));

@@ -11,7 +11,7 @@ namespace hemiola {
 class LocalPulse final : public Pulse {
  public:
   static std::size_t region_bytes(int rank_count);
-  /// `region` and `clock` as LocalRoll wants them.
+  /// `region` as LocalRoll wants it; `clock` outlives this.
   LocalPulse(std::span<std::byte> region, Rank self, int rank_count, const Session* clock);
 
   void beat() override;
