@@ -78,7 +78,8 @@ TEST_P(ControlContract, RanksSeeEachOthersSignaturesAndOneTimeOfArrival) {
       roll.call(number);
       for (Rank rank : all_ranks(kRanks)) {
         // Where it is known first that all have come and agree, the words that were called for follow.
-        while (!roll.has_arrived(rank, number) || roll.entry(rank, number).arrival.at_ns == Arrival::kUnknownTime)
+        while (!roll.has_arrived(rank, number) ||
+               roll.entry(rank, number).arrival.at_ns == Arrival::kUnknownTime)
           std::this_thread::yield();
         const Roll::Entry entry = roll.entry(rank, number);
         EXPECT_EQ(entry.signature, signature_of(number));

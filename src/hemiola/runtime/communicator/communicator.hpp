@@ -185,7 +185,7 @@ class Communicator {
   WaitingRecord waiting_record_;  ///< while words are waited for
   ArrivalLog arrivals_;  ///< all ranks', where the learners or the roll need them operation by operation
   std::uint64_t first_kept_ = 0;  ///< the first operation whose arrivals are not forgotten
-  ArrivalLog own_arrivals_{1};  ///< this rank's, of every operation
+  ArrivalLog own_arrivals_{1};    ///< this rank's, of every operation
   Renew renew_;
   std::uint64_t next_number_ = 0;
   OwnTime own_time_;

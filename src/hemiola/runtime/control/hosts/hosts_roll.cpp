@@ -202,7 +202,8 @@ bool HostsRoll::has_arrived(Rank rank, std::uint64_t number) const {
 Roll::Entry HostsRoll::entry(Rank rank, std::uint64_t number) const {
   const std::lock_guard lock(mutex_);
   if (const SaidWord* const word = known(rank, number))
-    return {word->signature, word->complains != 0 ? word->complaint.view() : std::string_view(), word->arrival};
+    return {word->signature, word->complains != 0 ? word->complaint.view() : std::string_view(),
+            word->arrival};
   const SaidWord& own = words_[static_cast<std::size_t>(talk_->members().self)][number % 2];
   const std::vector<Arrival>& told = arrivals_[number % 2];
   return {own.signature, {}, told.empty() ? Arrival{} : told[static_cast<std::size_t>(rank)]};

@@ -81,8 +81,8 @@ bool LocalRoll::has_completed(Rank rank, std::uint64_t number) const {
 
 std::vector<Arrival> LocalRoll::arrivals(std::uint64_t first, std::uint64_t end) const {
   std::vector<Arrival> rows, row;
-  for (std::uint64_t number = end > kKeptArrivals ? std::max(first, end - kKeptArrivals) : first; number < end;
-       ++number, row.clear()) {
+  for (std::uint64_t number = end > kKeptArrivals ? std::max(first, end - kKeptArrivals) : first;
+       number < end; ++number, row.clear()) {
     for (Rank rank : indices<Rank>(rank_count_))
       if (const Came& seen = came(rank, number); seen.count == number + 1) row.push_back(seen.arrival);
     if (row.size() == static_cast<std::size_t>(rank_count_)) rows.insert(rows.end(), row.begin(), row.end());
