@@ -1,10 +1,11 @@
-"""A rank that keeps coming late on networks that are not one switch: what all-reduces take after it has come.
+"""A rank that comes late on networks that are not one switch, always the same or another one at each call: what
+all-reduces take after it has come.
 
-Ranks are told nothing: they notice the late one, and plan for it. Every call is in turns with one of the schedule that
-is planned for nobody late, between the same processes over the emulated network. Every element is checked. Goal: less
-than 0.75 of that schedule's time, and no wrong element.
+Ranks are told nothing: they notice that one is late, and plan for it. Every call is in turns with one of the schedule
+that is planned for nobody late, between the same processes over the emulated network. Every element is checked. Goal:
+less than 0.75 of that schedule's time, and no wrong element.
 
-    python benchmarks/late_found.py [--calls 6] [--size 256KiB] [--bandwidth 200kB/s]
+    python benchmarks/late_found.py [--moving] [--calls 6] [--size 256KiB] [--bandwidth 200kB/s]
 
 Prints a JSON line for each network, with the seconds from the late rank's arrival to the last rank's end as median,
 least and most, and one with the machine; exit code 1 for a wrong element."""
@@ -25,25 +26,26 @@ import hemiola as hm
 from hemiola.machine.capacity import describe_machine
 from hemiola.units import parse_bandwidth, parse_bytes
 
+#: The late rank, where it is always the same.
 LATE = 1
 _LIMIT_S = 3600.0
 #: Calls that the ranks have for noticing.
 _MOST_CALLS = 40
 
 
-def found(size: int, calls: int, delay_s: float) -> dict[str, Any]:
+def found(size: int, calls: int, delay_s: float, moving: bool) -> dict[str, Any]:
     """Run as one of the ranks: let one come late until that is planned for, then so many calls more."""
     comm = hm.init(timeout_s=600)
     plain = comm.plan("all_reduce", 4 * size)
     took: dict[str, list[float]] = {"found": [], "plain": []}
     wrong = noticed = 0
     while not comm.expects_late_rank(4 * size) and noticed < _MOST_CALLS:
-        wrong += _call(comm, size, delay_s, None)[0]
+        wrong += _call(comm, size, delay_s, _late(comm, noticed, moving), None)[0]
         noticed += 1
     late = comm.plan("all_reduce", 4 * size)
-    for _ in range(calls):
+    for call in range(calls):
         for name, schedule in (("found", None), ("plain", plain.schedule)):
-            missed, seconds = _call(comm, size, delay_s, schedule)
+            missed, seconds = _call(comm, size, delay_s, _late(comm, call, moving), schedule)
             wrong, took[name] = wrong + missed, [*took[name], seconds]
     return {
         "plain": plain.name,
@@ -56,21 +58,25 @@ def found(size: int, calls: int, delay_s: float) -> dict[str, Any]:
     }
 
 
+def _late(comm: hm.Communicator, call: int, moving: bool) -> int:
+    return call % comm.rank_count if moving else LATE
+
+
 def _call(
-    comm: hm.Communicator, size: int, delay_s: float, schedule: hm.Schedule | None
+    comm: hm.Communicator, size: int, delay_s: float, late: int, schedule: hm.Schedule | None
 ) -> tuple[int, float]:
     """Return the wrong elements, and how long after the late rank's arrival the last one was through."""
     n = comm.rank_count
     x = np.arange(size, dtype=np.float32) % 1000 + comm.rank
     comm.barrier()
-    if comm.rank == LATE:
+    if comm.rank == late:
         time.sleep(delay_s)
     begin_s = time.monotonic()
     comm.all_reduce(x, schedule=schedule)
     seen = np.empty((n, 2))
     comm.all_gather(np.array([begin_s, time.monotonic()]), out=seen)
     wrong = x != n * (np.arange(size, dtype=np.float32) % 1000) + n * (n - 1) / 2
-    return int(wrong.sum()), float(seen[:, 1].max() - seen[LATE, 0])
+    return int(wrong.sum()), float(seen[:, 1].max() - seen[late, 0])
 
 
 def networks(bandwidth: float) -> list[hm.Topology]:
@@ -90,6 +96,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="A late rank that is found on networks that are not one switch."
     )
+    parser.add_argument("--moving", action="store_true", help="Let another rank come late at each call.")
     parser.add_argument("--calls", type=int, default=6)
     parser.add_argument("--size", default="256KiB")
     parser.add_argument("--bandwidth", default="200kB/s")
@@ -98,7 +105,11 @@ def main() -> int:
     for network in networks(parse_bandwidth(asked.bandwidth)):
         delay_s = 1.5 * hm.plan(network, "all_reduce", 4 * size).seconds
         ranks = hm.launch(
-            found, network.rank_count, size, asked.calls, delay_s, emulate=network, timeout_s=_LIMIT_S
+            found,
+            network.rank_count,
+            *(size, asked.calls, delay_s, asked.moving),
+            emulate=network,
+            timeout_s=_LIMIT_S,
         )
         wrong += sum(rank["wrong"] for rank in ranks)
         row, took = ranks[0], ranks[0].pop("took")
@@ -109,7 +120,15 @@ def main() -> int:
         row |= {"ratio": round(middle["found"] / middle["plain"], 3), "load": round(os.getloadavg()[0], 1)}
         print(json.dumps({"network": network.name, "ranks": network.rank_count, **row}), flush=True)
     print(
-        json.dumps({"calls": asked.calls, "bytes": 4 * size, "wrong": wrong, "machine": describe_machine()})
+        json.dumps(
+            {
+                "moving": asked.moving,
+                "calls": asked.calls,
+                "bytes": 4 * size,
+                "wrong": wrong,
+                "machine": describe_machine(),
+            }
+        )
     )
     return 1 if wrong else 0
 

@@ -223,11 +223,12 @@ def total(size: int, ranks: int, call: int) -> np.ndarray[Any, np.dtype[np.int64
 
 def changing_plans(
     size: int,
-    phases: list[tuple[int, int, float]],
+    phases: list[tuple[int, int | None, float]],
     adapt: str | None = None,
     topology: hm.Topology | None = None,
 ) -> tuple[int, list[tuple[str, tuple[int, ...], bool]]]:
-    """All-reduce without naming a schedule; phases are of so many calls, to which a rank comes late by a time.
+    """All-reduce without naming a schedule; phases are of so many calls, to which a rank comes late by a time, or, of
+    None, each in its turn.
 
     Return the wrong elements, and after each call what would run, for whom, and whether a late rank is expected.
     """
@@ -235,7 +236,7 @@ def changing_plans(
     wrong, seen = 0, []
     for calls, late, delay_s in phases:
         for call in range(calls):
-            if comm.rank == late:
+            if comm.rank == (call % comm.rank_count if late is None else late):
                 time.sleep(delay_s)
             x = contribution(comm.rank, size, call)
             comm.all_reduce(x)
@@ -243,6 +244,26 @@ def changing_plans(
             plan = comm.plan("all_reduce", x.nbytes)
             seen.append((plan.name, tuple(plan.conditions.late), comm.expects_late_rank(x.nbytes)))
     return wrong, seen
+
+
+def dies_where_each_may_be_late(size: int, calls: int, delay_s: float, victim: int, folder: str) -> None:
+    """Let each rank come late in its turn until that is expected, and one end its process instead of coming late; the
+    others write down what they raise, and whether their inputs are as they were."""
+    comm = hm.init(timeout_s=60)
+    for call in range(calls):
+        time.sleep(delay_s if comm.rank == call % comm.rank_count else 0.0)
+        comm.all_reduce(contribution(comm.rank, size, call))
+    expected = comm.expects_late_rank(8 * size)
+    x = contribution(comm.rank, size, calls)
+    if comm.rank == victim:
+        time.sleep(delay_s)
+        os._exit(3)
+    try:
+        comm.all_reduce(x)
+    except HemiolaError as error:
+        intact = np.array_equal(x, contribution(comm.rank, size, calls))
+        with open(os.path.join(folder, str(comm.rank)), "w") as file:
+            file.write(f"{expected} {type(error).__name__} {intact}")
 
 
 def plans_in_the_background(size: int, calls: int, late: int, delay_s: float) -> tuple[int, str]:

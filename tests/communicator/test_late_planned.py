@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import late_ranks as work
 import pytest
 
 import hemiola as hm
 from hemiola.communicator.control_plane import meeting_at_an_address
+from hemiola.errors import FailedRankError
 
 LIMIT_S = 200
 
@@ -32,13 +35,14 @@ LATE = "late_forest"
 Seen = tuple[str, tuple[int, ...], bool]
 
 
-def _changing(phases: list[tuple[int, int, float]], adapt: str | None = None) -> tuple[int, list[Seen]]:
+Phases = list[tuple[int, int | None, float]]
+
+
+def _changing(phases: Phases, adapt: str | None = None) -> tuple[int, list[Seen]]:
     return work.changing_plans(SIZE, phases, adapt)
 
 
-def changing(
-    network: hm.Topology, phases: list[tuple[int, int, float]], adapt: str | None = None
-) -> list[Seen]:
+def changing(network: hm.Topology, phases: Phases, adapt: str | None = None) -> list[Seen]:
     """Return what was seen after each call, which must be the same on all ranks, with every element right."""
     runs = hm.launch(_changing, network.rank_count, phases, adapt, emulate=network, timeout_s=LIMIT_S)
     assert [wrong for wrong, _ in runs] == [0] * network.rank_count
@@ -61,34 +65,64 @@ def test_all_run_the_schedule_for_whom_keeps_coming_late_from_the_same_call_on_a
 
 #: Given links three times as fast, and a third of the delay. Ranks of one memory are faster, but as late.
 GIVEN = hm.topologies.torus([2, 4], **_links(1.2e6))
-GIVEN_PHASES = [(LATE_CALLS, 1, DELAY_S / 3), (9, 1, 0.0)]
 
 
-def _given(topology: hm.Topology) -> tuple[int, list[Seen]]:
-    return work.changing_plans(SIZE, GIVEN_PHASES, topology=topology)
+def _given(topology: hm.Topology, phases: Phases) -> tuple[int, list[Seen]]:
+    return work.changing_plans(SIZE, phases, topology=topology)
 
 
-def _given_and_told_by_messages(meeting: dict[str, str], topology: hm.Topology) -> tuple[int, list[Seen]]:
-    found: tuple[int, list[Seen]] = work.by_messages(meeting, _changing, GIVEN_PHASES, topology=topology)
+def _given_and_told_by_messages(
+    meeting: dict[str, str], topology: hm.Topology, phases: Phases
+) -> tuple[int, list[Seen]]:
+    found: tuple[int, list[Seen]] = work.by_messages(meeting, _changing, phases, topology=topology)
     return found
 
 
+@pytest.mark.parametrize("late", [1, None], ids=["one rank", "each in its turn"])
 @pytest.mark.parametrize("by_messages", [False, True], ids=["by memory", "by messages"])
-def test_a_job_with_a_topology_plans_for_whom_keeps_coming_late_too(by_messages: bool) -> None:
-    ranks = GIVEN.rank_count
+def test_a_job_with_a_topology_plans_for_whom_keeps_coming_late_too(
+    by_messages: bool, late: int | None
+) -> None:
+    ranks, phases = GIVEN.rank_count, [(LATE_CALLS, late, DELAY_S / 3), (9, late, 0.0)]
     if by_messages:
         meeting = meeting_at_an_address()
-        runs = hm.launch(_given_and_told_by_messages, ranks, meeting, GIVEN, timeout_s=LIMIT_S)
+        runs = hm.launch(_given_and_told_by_messages, ranks, meeting, GIVEN, phases, timeout_s=LIMIT_S)
     else:
-        runs = hm.launch(_given, ranks, GIVEN, timeout_s=LIMIT_S)
+        runs = hm.launch(_given, ranks, GIVEN, phases, timeout_s=LIMIT_S)
     assert [wrong for wrong, _ in runs] == [0] * ranks
     seen = runs[0][1]
     assert all(others == seen for _, others in runs)
     plain = seen[0]
     assert seen[:7] == [plain] * 7
     assert plain[1:] == ((), False)
-    assert seen[LATE_CALLS - 1] == (LATE, (1,), True)
+    # Of a rank that moves, the plan without one is named: the others are known to the ranks alone.
+    assert seen[LATE_CALLS - 1] == ((plain[0], (), True) if late is None else (LATE, (late,), True))
     assert seen[-1] == plain
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_ranks_that_come_late_in_turns_are_each_planned_for(name: str) -> None:
+    seen = changing(NETWORKS[name], [(LATE_CALLS, None, DELAY_S), (9, None, 0.0)])
+    plain = seen[0]
+    assert seen[:7] == [plain] * 7
+    assert plain[1:] == ((), False)
+    assert seen[LATE_CALLS - 1] == (plain[0], (), True)
+    assert seen[-1] == plain
+
+
+def test_one_that_keeps_coming_late_after_others_have_is_planned_for_alone() -> None:
+    seen = changing(NETWORKS["fully connected"], [(LATE_CALLS, None, DELAY_S), (LATE_CALLS, 3, DELAY_S)])
+    assert seen[LATE_CALLS - 1][1:] == ((), True)
+    assert seen[-1] == (LATE, (3,), True)
+
+
+def test_inputs_stay_when_the_last_rank_dies_where_each_may_be_late(tmp_path: Path) -> None:
+    network, victim = NETWORKS["fully connected"], 2
+    args = (SIZE, LATE_CALLS, DELAY_S, victim, str(tmp_path))
+    with pytest.raises(FailedRankError):
+        hm.launch(work.dies_where_each_may_be_late, 4, *args, emulate=network, timeout_s=LIMIT_S)
+    told = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert told == {str(rank): "True LostRankError True" for rank in range(4) if rank != victim}
 
 
 def test_the_next_late_rank_takes_the_place_of_the_one_before() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import hemiola as hm
 from hemiola._core import LateOutlook, LateRule
-from hemiola.planner import communicator_plans
+from hemiola.planner import around_anyone, communicator_plans
 from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.planner.recipe import LateHabit, Recipe
 from hemiola.topology.port_speed import port_speed
@@ -70,7 +70,7 @@ def test_with_a_rank_a_host_it_is_as_it_was() -> None:
 
 
 def habit(
-    network: hm.Topology, nbytes: int, late: tuple[int, int] | None = None, *, is_emulated: bool = True
+    network: hm.Topology, nbytes: int, late: tuple[int | None, int] | None = None, *, is_emulated: bool = True
 ) -> tuple[Recipe, LateOutlook]:
     """Return how the all-reduce of a network, emulated or given, is planned for a rank that keeps coming last."""
     ranks = network.rank_count
@@ -97,6 +97,52 @@ def test_off_one_switch_it_is_planned_for_the_rank_that_keeps_coming_last(is_emu
     assert recipe.late.rank == 2
     assert outlook.delay_s == outlook.plain_s
     assert outlook.finish_s == pytest.approx(0.35, rel=0.2)
+
+
+@pytest.mark.parametrize("is_emulated", [True, False], ids=["emulated", "given"])
+def test_where_another_rank_is_late_each_time_there_is_a_plan_around_each(is_emulated: bool) -> None:
+    """Given 4 fully connected, as above: of each rank as late as an all-reduce takes, 0.35 s are left."""
+    network = hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e6)
+    recipe, outlook = habit(network, MIB, (None, 4), is_emulated=is_emulated)
+    assert isinstance(recipe.late, LateHabit)
+    assert (recipe.late.rank, len(recipe.late.around)) == (None, 4)
+    for rank, schedule in enumerate(recipe.late.around):
+        late = hm.Conditions(late={rank: outlook.delay_s})
+        assert schedule is not None
+        assert hm.verify(schedule) == []
+        left_s = hm.simulate(schedule, network, MIB, late).seconds - outlook.delay_s
+        assert left_s <= outlook.finish_s == pytest.approx(0.35, rel=0.2)
+
+
+def test_around_a_rank_for_which_no_plan_is_made_runs_what_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan_well = communicator_plans.plan
+
+    def plan_but_for_rank_1(*args: Any, **options: Any) -> hm.Plan:
+        if 1 in args[3].late:
+            raise hm.ArgumentError("the others reach each other through rank 1 alone")
+        return plan_well(*args, **options)
+
+    monkeypatch.setattr(communicator_plans, "plan", plan_but_for_rank_1)
+    network = hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e6)
+    recipe, outlook = habit(network, MIB, (None, 4))
+    assert isinstance(recipe.late, LateHabit)
+    assert [one is None for one in recipe.late.around] == [False, True, False, False]
+    assert outlook.finish_s < outlook.plain_s
+
+
+def test_plans_around_too_many_ranks_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(around_anyone, "_MOST_TRANSFERS", 100)
+    recipe, outlook = habit(hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e6), MIB, (None, 4))
+    assert isinstance(recipe.late, LateHabit)
+    assert recipe.late.around == ()
+    assert outlook.finish_s == outlook.plain_s
+
+
+def test_a_rule_of_plans_has_one_around_each_rank() -> None:
+    ring = hm.algorithms.all_reduce_ring(4)
+    for around in ([ring] * 3, [ring] * 3 + [hm.algorithms.all_reduce_ring(5)]):
+        with pytest.raises(hm.ArgumentError, match="an all-reduce of 4 ranks around each of them"):
+            LateRule.around(ring, around)
 
 
 def test_a_plan_whose_messages_cost_more_than_it_saves_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

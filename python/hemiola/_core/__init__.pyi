@@ -1637,6 +1637,10 @@ class LateRule:
         forecast: LateForecast | None = None,
         node_of_rank: Sequence[int] = [],
     ) -> None: ...
+    @staticmethod
+    def around(plain: Schedule, around: Sequence[Schedule]) -> LateRule:
+        """One that runs the schedule around whichever rank comes last."""
+
     @property
     def node_of_rank(self) -> list[int]: ...
     @property

@@ -94,7 +94,8 @@ class Noticing(Caller):
         change at the same operation; costs no communication. Only on a network whose ports are all healthy, with three
         ranks or more, and where `adapt` of `hemiola.init` has "late"; between hosts with three of them or more, of
         equally many ranks. On a network that is emulated or was given as `topology`, and is not one switch: once the
-        same rank was last in all eight, by a quarter of the time, and a plan, which `plan` names, saves 5 %.
+        last rank was late by a quarter of the time in all eight, and a plan saves 5 %. If it was always the same rank,
+        `plan` names the plan for it; if not, there is one around each, and ranks choose in the operation.
         """
         return self._core.expects_late_rank(checked_bytes(nbytes))
 

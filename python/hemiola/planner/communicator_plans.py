@@ -11,6 +11,7 @@ import logging
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import machine_cores
+from hemiola.planner.around_anyone import around_anyone
 from hemiola.planner.blocks_of_call import schedule_of_blocks
 from hemiola.planner.budget import Searches
 from hemiola.planner.core_rates import core_rates
@@ -221,7 +223,7 @@ class CommunicatorPlans:
         slow: Mapping[int, float],
         algorithm: str,
         sparse: bool | None,
-        late: tuple[int, int] | None = None,
+        late: tuple[int | None, int] | None = None,
     ) -> bytes:
         """Choose for all ranks the schedule of a collective while those ranks' ports are slow.
 
@@ -235,8 +237,8 @@ class CommunicatorPlans:
         sparse : bool or None, as of a call: with True messages may leave zeros out where that pays, in a
             schedule that suits them; with None in the one that runs without, too. Those of an algorithm that was asked
             for do.
-        late : the rank that keeps coming last, and by how many quarters of the time that it takes with nobody late;
-            None where nobody does.
+        late : the rank that keeps coming last, None where it is another one each time; and by how many quarters of the
+            time that it takes with nobody late. None where nobody does.
 
         Returns
         -------
@@ -265,7 +267,7 @@ class CommunicatorPlans:
         slow: Mapping[int, float],
         algorithm: str,
         sparse: bool | None,
-        late: tuple[int, int] | None,
+        late: tuple[int | None, int] | None,
     ) -> Recipe:
         if algorithm:
             return self._named(algorithm, kind, nbytes, root)
@@ -291,6 +293,8 @@ class CommunicatorPlans:
         late = outlook = sparse = None
         if isinstance(recipe.late, LateHabit):
             outlook = _outlook(recipe.late, nbytes)
+            if recipe.late.around and (whole := self._whole(words, recipe, made)) is not None:
+                late = LateRule.around(whole, [one or whole for one in recipe.late.around])
         elif recipe.late is not None and (whole := self._whole(words, recipe, made)) is not None:
             late = self._late_rule(recipe.late, whole, nbytes)
             made = made if late is None else whole
@@ -336,10 +340,12 @@ class CommunicatorPlans:
         conditions: Conditions,
         root: int = 0,
         *,
+        effort: float = 1.0,
         counts_messages: bool | None = None,
     ) -> Plan:
         """Ask the planner, with all that is known about this network.
 
+        `effort`: as `hm.plan` has it.
         `counts_messages`: what they cost ranks that emulate a network; None: unless somebody is known to be late, since
         what is sent before the last has come takes cores that wait.
         """
@@ -356,6 +362,7 @@ class CommunicatorPlans:
                 root=root,
                 combine_bandwidth=self._combine_bandwidth,
                 crowding=self._crowding,
+                effort=effort,
                 watches_ports=True,
                 shared_message_s=self._shared_message_s if counted else 0.0,
             )
@@ -413,10 +420,17 @@ class CommunicatorPlans:
         network_s = self._network_s(found)
         return LateHabit(network_s, found.nbytes) if network_s >= least_s else None
 
-    def _planned_for(self, rank: int, quarters: int, found: Plan, habit: LateHabit) -> tuple[Plan, LateHabit]:
-        """Plan for a rank that comes so much later, and say what that brings; where it brings next to nothing, or an
-        algorithm fails, what was found for nobody late stands."""
+    def _planned_for(
+        self, rank: int | None, quarters: int, found: Plan, habit: LateHabit
+    ) -> tuple[Plan, LateHabit]:
+        """Plan for a rank that comes so much later, or for each that may; say what that brings. Where it brings next to
+        nothing, or an algorithm fails, what was found for nobody late stands."""
         delay_s = quarters / 4 * habit.plain_s
+        if rank is None:
+            planned_at = partial(self._planned, found.kind, found.nbytes, counts_messages=True)
+            habit = dataclasses.replace(habit, delay_s=delay_s)
+            ranks, least = self._rank_count, _LEAST_PLANNED_GAIN
+            return found, around_anyone(planned_at, self._network_s, ranks, found, habit, least)
         conditions = Conditions(late={rank: delay_s})
         try:
             planned = self._planned(found.kind, found.nbytes, conditions, counts_messages=True)

@@ -40,13 +40,15 @@ class LateHabit:
 
     Without it takes `plain_s` seconds. Where the schedule is planned for a late `rank`, that one is `delay_s` late, and
     it takes `finish_s` from its arrival on; None, while nobody is expected, or where that would save nothing: then
-    `finish_s` is `plain_s`."""
+    `finish_s` is `plain_s`. Where it is another rank each time, `around` has the schedule around each rank, None where
+    the one without stands; else it is empty."""
 
     plain_s: float
     nbytes: int
     delay_s: float = 0.0
     finish_s: float = 0.0
     rank: int | None = None
+    around: tuple[Schedule | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,16 +139,18 @@ class Recipe:
         return {name: topology if value is _THE_TOPOLOGY else value for name, value in self.arguments.items()}
 
     def to_bytes(self) -> bytes:
-        """Return it as a line of JSON, in which floats keep every bit, and after it the schedule's binary form."""
+        """Return it as a line of JSON, in which floats keep every bit, and after it the schedules' binary forms."""
+        around = self.late.around if isinstance(self.late, LateHabit) else ()
+        schedules = [b"" if one is None else one.to_bytes() for one in (self.schedule, *around)]
         words = {
             "algorithm": self.algorithm,
             "arguments": {name: _in_words(value) for name, value in self.arguments.items()},
             "late": None if self.late is None else _late_in_words(self.late),
             "alternatives": [dataclasses.astuple(one) for one in self.alternatives],
             "sparse": None if self.sparse is None else _sparse_in_words(self.sparse),
+            "lengths": [len(one) for one in schedules],
         }
-        schedule = b"" if self.schedule is None else self.schedule.to_bytes()
-        return json.dumps(words).encode() + b"\n" + schedule
+        return json.dumps(words).encode() + b"\n" + b"".join(schedules)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Recipe:
@@ -158,16 +162,28 @@ class Recipe:
 
     @classmethod
     def _read(cls, data: bytes) -> Recipe:
-        line, _, schedule = data.partition(b"\n")
+        line, _, rest = data.partition(b"\n")
         words = json.loads(line)
+        schedule, *around = _schedules_in(rest, words["lengths"])
         return cls(
             _name_in(words["algorithm"]),
             {name: _from_words(value) for name, value in words["arguments"].items()},
-            Schedule.from_bytes(schedule) if schedule else None,
-            None if words["late"] is None else _late_from_words(words["late"]),
+            schedule,
+            None if words["late"] is None else _late_from_words(words["late"], tuple(around)),
             tuple(Alternative(*one) for one in words["alternatives"]),
             None if words["sparse"] is None else _sparse_from_words(words["sparse"]),
         )
+
+
+def _schedules_in(data: bytes, lengths: list[int]) -> list[Schedule | None]:
+    """Return the schedules that follow each other in bytes, None for one of no length."""
+    if min(lengths) < 0 or sum(lengths) != len(data):
+        raise ValueError(f"schedules of {lengths} bytes in {len(data)}")
+    begins = [sum(lengths[:i]) for i in range(len(lengths))]
+    return [
+        Schedule.from_bytes(data[begin : begin + length]) if length else None
+        for begin, length in zip(begins, lengths, strict=True)
+    ]
 
 
 #: Stands for the network that all ranks of a communicator know.
@@ -195,13 +211,13 @@ def _from_words(words: object) -> object:
 
 def _late_in_words(late: LateSearch | LateHabit) -> object:
     if isinstance(late, LateHabit):
-        return dataclasses.asdict(late)
+        return {one.name: getattr(late, one.name) for one in dataclasses.fields(late) if one.name != "around"}
     return [late.speed.latency_s, late.speed.bandwidth, late.plain_s, late.nbytes, late.by_host]
 
 
-def _late_from_words(words: Any) -> LateSearch | LateHabit:
+def _late_from_words(words: Any, around: tuple[Schedule | None, ...]) -> LateSearch | LateHabit:
     if isinstance(words, dict):
-        return LateHabit(**words)
+        return LateHabit(**words, around=around)
     latency_s, bandwidth, plain_s, nbytes, by_host = words
     return LateSearch(PortSpeed(latency_s, bandwidth), plain_s, nbytes, by_host)
 

@@ -78,9 +78,10 @@ std::optional<bool> written(SparseMode mode) {
   return mode == SparseMode::yes;
 }
 
-std::optional<std::pair<int, int>> written(const LateRank& late) {
+/// Any rank is None.
+std::optional<std::pair<std::optional<int>, int>> written(const LateRank& late) {
   if (!late) return std::nullopt;
-  return std::pair(static_cast<int>(late.rank), late.quarters);
+  return std::pair(late.moves ? std::nullopt : std::optional(static_cast<int>(late.rank)), late.quarters);
 }
 
 bool is_of(const nb::python_error& e, const char* name) {
@@ -131,11 +132,13 @@ Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
   return {decide, follow};
 }
 
-Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int reduced) {
+std::shared_ptr<const Schedule> late_schedule(int rank_count, Rank late, const LateRule& rule, int reduced) {
+  if (!rule.around.empty()) return rule.around[static_cast<std::size_t>(late)];
   const algorithms::LateSegments parts{rule.segments, reduced, rule.chunks_per_owner};
-  if (rule.node_of_rank.empty()) return algorithms::all_reduce_late_segmented(rank_count, late, parts);
+  if (rule.node_of_rank.empty())
+    return std::make_shared<const Schedule>(algorithms::all_reduce_late_segmented(rank_count, late, parts));
   const auto layout = algorithms::NodeLayout::placed(rule.node_of_rank);
-  return algorithms::all_reduce_late_hierarchical(layout, late, parts);
+  return std::make_shared<const Schedule>(algorithms::all_reduce_late_hierarchical(layout, late, parts));
 }
 
 /// The parts of a segment that are reduced one step after another.
@@ -309,6 +312,15 @@ void bind_late(nb::module_& m) {
           },
           "plain"_a, nb::kw_only(), "segments"_a, "chunks_per_owner"_a, "forecast"_a = nb::none(),
           "node_of_rank"_a = std::vector<int>())
+      .def_static(
+          "around",
+          [](nb::handle_t<Schedule> plain, const std::vector<nb::handle_t<Schedule>>& around) {
+            LateRule rule{.plain = share(plain), .generate = &late_schedule, .segment_steps = 0};
+            for (const auto& one : around) rule.around.push_back(share(one));
+            rule.check();
+            return rule;
+          },
+          "plain"_a, "around"_a, "One that runs the schedule around whichever rank comes last.")
       .def_ro("node_of_rank", &LateRule::node_of_rank)
       .def_ro("segments", &LateRule::segments)
       .def_ro("chunks_per_owner", &LateRule::chunks_per_owner)

@@ -24,6 +24,10 @@ LateRank late(int rank, int quarters) {
   return {Rank{rank}, quarters};
 }
 
+LateRank anyone(int quarters) {
+  return {Rank{0}, quarters, true};
+}
+
 TEST(LateOutlook, CountsTheWaitForWhatIsMissingOfTheDelay) {
   // Derivation: after 50 s or more 60 instead of 100; after 30 s 20 + 60; after 0 s 50 + 60.
   EXPECT_NEAR(outlook(50).gain(1e9), 0.4, 1e-12);
@@ -42,15 +46,36 @@ TEST(LateHabits, OneThatWasLastInAllOfEightIsExpected) {
   EXPECT_TRUE(habits.pays(kBytes));
 }
 
-TEST(LateHabits, NobodyIsWhereTheLastOneIsNotAlwaysTheSameOrNotAlwaysLate) {
-  for (const auto& [other, lag_s] : {std::pair{2, 30.0}, {3, 24.0}}) {
+TEST(LateHabits, NobodyIsWhereTheLastOneIsNotAlwaysLate) {
+  for (const int other : {2, 3}) {
     LateHabits habits;
     note(&habits, 4, 3, 30);
-    note(&habits, 1, other, lag_s);
+    note(&habits, 1, other, 24);
     note(&habits, 7, 3, 30);
     EXPECT_EQ(habits.expected(kBytes), LateRank());
     note(&habits, 1, 3, 30);
     EXPECT_EQ(habits.expected(kBytes), late(3, 1));
+  }
+}
+
+TEST(LateHabits, AnyRankIsWhereAnotherOneIsLateEachTimeAndOneOnceItIsAloneAgain) {
+  LateHabits habits;
+  for (int call = 0; call < 8; ++call) note(&habits, 1, call, call == 5 ? 60 : 120);
+  EXPECT_EQ(habits.expected(kBytes), anyone(2));
+  EXPECT_TRUE(habits.pays(kBytes));
+  note(&habits, 7, 4, 120);
+  EXPECT_EQ(habits.expected(kBytes), anyone(4));
+  note(&habits, 1, 4, 120);
+  EXPECT_EQ(habits.expected(kBytes), late(4, 4));
+}
+
+TEST(LateHabits, AnyRankIsExpectedUntilThePlansWouldHaveSavedNothing) {
+  LateHabits habits;
+  for (int call = 0; call < 8; ++call) note(&habits, 1, call, 120);
+  // Derivation: as for one rank, whoever comes last.
+  for (int k = 1; k <= 4; ++k) {
+    note(&habits, 1, k, 0);
+    EXPECT_EQ(habits.expected(kBytes), k < 4 ? anyone(4) : LateRank()) << k;
   }
 }
 
@@ -77,9 +102,9 @@ TEST(LateHabits, ItEndsOnceThePlanWouldHaveSavedNothing) {
 TEST(LateHabits, OneThatComesLastInAnothersPlaceTakesItsPlace) {
   LateHabits habits;
   note(&habits, 8, 3, 120);
-  note(&habits, 4, 5, 120);
-  EXPECT_EQ(habits.expected(kBytes), LateRank());
-  note(&habits, 4, 5, 120);
+  note(&habits, 7, 5, 120);
+  EXPECT_EQ(habits.expected(kBytes), anyone(4));
+  note(&habits, 1, 5, 120);
   EXPECT_EQ(habits.expected(kBytes), late(5, 4));
 }
 

@@ -107,9 +107,10 @@ class User {
                            .segments = 2,
                            .segment_steps = comm_.rank_count() - 2}};
   }
-  static Schedule late_schedule(int rank_count, Rank late, const LateRule& rule, int reduced) {
-    return algorithms::all_reduce_late_segmented(rank_count, late,
-                                                 {rule.segments, reduced, rule.chunks_per_owner});
+  static std::shared_ptr<const Schedule> late_schedule(int rank_count, Rank late, const LateRule& rule,
+                                                       int reduced) {
+    return std::make_shared<const Schedule>(algorithms::all_reduce_late_segmented(
+        rank_count, late, {rule.segments, reduced, rule.chunks_per_owner}));
   }
 
   Communicator comm_;

@@ -14,6 +14,7 @@ namespace hemiola {
 struct LateRank {
   Rank rank{0};
   int quarters = 0;
+  bool moves = false;  ///< it may be any rank, another one at each operation; `rank` is 0
 
   explicit operator bool() const { return quarters > 0; }
   friend auto operator<=>(const LateRank&, const LateRank&) = default;

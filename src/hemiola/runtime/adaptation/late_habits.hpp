@@ -1,4 +1,5 @@
-// Which rank keeps coming last to all-reduces of a size, alone, and how late: for whom a schedule is worth planning.
+// Which rank keeps coming last to all-reduces of a size, alone, or that another one does each time, and how late: for whom
+// schedules are worth planning.
 #pragma once
 
 #include <algorithm>
@@ -58,8 +59,8 @@ class LateHabits final : public Learner {
   bool pays(std::int64_t bytes) const { return expected(bytes) && habits_[size_bucket(bytes)].saves; }
 
   /// An operation to which `last` came `lag_s` after all others. `outlook`: of the rank that was expected in it. A rank
-  /// is expected once it was last in all recent operations, by a quarter or more, and by the least of these lags. It is
-  /// no longer expected once its schedule would have saved nothing.
+  /// is expected once it was last in all recent operations, by a quarter or more, and by the least of these lags; if it
+  /// was not always the same one, any is. None is expected any longer once the schedules would have saved nothing.
   void note(std::int64_t bytes, Rank last, double lag_s, const LateOutlook& outlook) {
     Habit& h = habits_[size_bucket(bytes)];
     h.rows[h.count++ % kOperations] = {last, lag_s / outlook.plain_s};
@@ -69,7 +70,7 @@ class LateHabits final : public Learner {
     if (const LateRank now = steady(h)) {
       if (now != before) h.saves = true;
       h.expected = packed(now);
-    } else if (before && mean_gain(h, before.rank, outlook) <= 0) {
+    } else if (before && mean_gain(h, before, outlook) <= 0) {
       h.expected = 0;
     }
   }
@@ -85,24 +86,34 @@ class LateHabits final : public Learner {
     std::atomic<bool> saves = false;
     std::atomic<std::uint64_t> expected = 0;  ///< packed
   };
+  static constexpr std::uint64_t kMoves = 1 << 7;
   static std::uint64_t packed(const LateRank& late) {
-    return static_cast<std::uint64_t>(late.rank) << 8 | static_cast<std::uint64_t>(late.quarters);
+    return static_cast<std::uint64_t>(late.rank) << 8 | (late.moves ? kMoves : 0) |
+           static_cast<std::uint64_t>(late.quarters);
   }
   static LateRank unpacked(std::uint64_t word) {
-    return {Rank{static_cast<int>(word >> 8)}, static_cast<int>(word & 0xff)};
+    return {Rank{static_cast<int>(word >> 8)}, static_cast<int>(word & (kMoves - 1)), (word & kMoves) != 0};
   }
 
   static LateRank steady(const Habit& habit) {
     const Rank rank = habit.rows.front().last;
+    bool moves = false;
     double least = kMostQuarters;
-    for (const Row& row : habit.rows) least = row.last == rank ? std::min(least, 4 * row.lag) : 0;
+    for (const Row& row : habit.rows) {
+      moves = moves || row.last != rank;
+      least = std::min(least, 4 * row.lag);
+    }
     if (least < 1) return {};
-    return {rank, static_cast<int>(std::bit_floor(static_cast<unsigned>(least)))};
+    const auto quarters = static_cast<int>(std::bit_floor(static_cast<unsigned>(least)));
+    return {moves ? Rank{0} : rank, quarters, moves};
   }
 
-  static double mean_gain(const Habit& habit, Rank rank, const LateOutlook& outlook) {
+  static double mean_gain(const Habit& habit, const LateRank& late, const LateOutlook& outlook) {
     double sum = 0;
-    for (const Row& row : habit.rows) sum += outlook.gain(row.last == rank ? row.lag * outlook.plain_s : 0);
+    for (const Row& row : habit.rows) {
+      const bool is_it = late.moves || row.last == late.rank;
+      sum += outlook.gain(is_it ? row.lag * outlook.plain_s : 0);
+    }
     return sum / kOperations;
   }
 

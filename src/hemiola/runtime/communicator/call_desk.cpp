@@ -252,6 +252,7 @@ void CallDesk::seek_late_rank(const Prepared& prepared, PreparedCall* of) {
                              static_cast<std::uint64_t>(rule.chunks_per_owner),
                              static_cast<std::uint64_t>(rule.node_of_rank.size())})
     hasher.add(word);
+  for (const auto& schedule : rule.around) hasher.add(schedule->digest().low);
   of->operation.signature.schedule_digest = hasher.finish().low | 1;
   of->operation.course = std::make_unique<LateCourse>(late_programs(prepared, *of));
 }

@@ -55,6 +55,7 @@ ChoiceKey key_of(const Question& question) {
   hasher.add(static_cast<std::uint64_t>(question.sparse));
   hasher.add(static_cast<std::uint64_t>(question.found.late.rank));
   hasher.add(static_cast<std::uint64_t>(question.found.late.quarters));
+  hasher.add(static_cast<std::uint64_t>(question.found.late.moves));
   for (const auto& [rank, factor] : question.found.ports.slow) {
     hasher.add(static_cast<std::uint64_t>(rank));
     hasher.add(std::bit_cast<std::uint64_t>(factor));

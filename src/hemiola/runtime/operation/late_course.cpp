@@ -12,7 +12,8 @@ void LateCourse::execute(const Operation& operation, const Stage& stage, Note*) 
   LateEntry entry(stage.number, stage.self, stage.rank_count, programs_->segments());
   while (entry.phase() != LateEntry::Phase::settled) {
     if (entry.phase() == LateEntry::Phase::reducing) {
-      run(programs_->reduction(entry.late(), entry.segment()), operation, stage);
+      if (auto reduction = programs_->reduction(entry.late(), entry.segment()))
+        run(std::move(reduction), operation, stage);
       entry.reduced_segment();
       continue;
     }

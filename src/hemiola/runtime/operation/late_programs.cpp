@@ -1,5 +1,6 @@
 #include "hemiola/runtime/operation/late_programs.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "hemiola/base/error.hpp"
@@ -24,9 +25,10 @@ void LateRule::check() const {
   if (segments < 1 || segments > LateWord::kMaxSegments)
     throw ArgumentError("late all-reduce: expected segments in 1 … " +
                         std::to_string(LateWord::kMaxSegments) + ", found " + std::to_string(segments));
-  if (segment_steps < 1)
+  if (segment_steps < (around.empty() ? 1 : 0))
     throw ArgumentError("late all-reduce: expected a step or more for a segment, found " +
                         std::to_string(segment_steps));
+  if (!around.empty()) check_around();
   if (chunks_per_owner < 1 || chunks_per_owner > (1 << 12))
     throw ArgumentError("late all-reduce: expected chunks_per_owner in 1 … 4096, found " +
                         std::to_string(chunks_per_owner));
@@ -36,13 +38,27 @@ void LateRule::check() const {
                         " segments, and times above 0");
 }
 
+void LateRule::check_around() const {
+  const auto fits = [&](const auto& schedule) {
+    return schedule && schedule->collective().kind() == CollectiveKind::all_reduce &&
+           schedule->rank_count() == plain->rank_count();
+  };
+  if (std::ssize(around) != plain->rank_count() || !std::ranges::all_of(around, fits))
+    throw ArgumentError("late all-reduce: expected an all-reduce of " + std::to_string(plain->rank_count()) +
+                        " ranks around each of them, found " + std::to_string(around.size()) +
+                        " schedules, or some of another kind");
+  if (segments != 1 || segment_steps != 0)
+    throw ArgumentError("late all-reduce: expected one segment where schedules are planned ahead, found " +
+                        std::to_string(segments));
+}
+
 LatePrograms::LatePrograms(Rank self, int rank_count, const LateRule& rule, const CompileOptions& common)
     : self_(self), rank_count_(rank_count), rule_(rule), common_(common) {
   common_.in_place = true;
 }
 
 std::shared_ptr<const Program> LatePrograms::reduction(Rank late, int segment) {
-  return get({late, segment, rule_.segments});
+  return rule_.segment_steps == 0 ? nullptr : get({late, segment, rule_.segments});
 }
 
 std::shared_ptr<const Program> LatePrograms::finish(Rank late, int reduced) {
@@ -74,7 +90,7 @@ Program LatePrograms::make(const Key& key) {
 
 const Schedule& LatePrograms::schedule(Rank late, int reduced) {
   if (!schedule_ || schedule_late_ != late || schedule_reduced_ != reduced)
-    schedule_ = std::make_unique<const Schedule>(rule_.generate(rank_count_, late, rule_, reduced));
+    schedule_ = rule_.generate(rank_count_, late, rule_, reduced);
   schedule_late_ = late;
   schedule_reduced_ = reduced;
   return *schedule_;
