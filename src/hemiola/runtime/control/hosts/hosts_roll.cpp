@@ -190,7 +190,7 @@ void HostsRoll::hear_word(const SaidWord& word) {
 const SaidWord* HostsRoll::known(Rank rank, std::uint64_t number) const {
   const SaidWord& word = words_[static_cast<std::size_t>(rank)][number % 2];
   const bool is_own = rank == talk_->members().self && published_ <= number;
-  return word.arrival.at_ns != Arrival::kUnknownTime && word.number == number && !is_own ? &word : nullptr;
+  return word.number == number && !is_own ? &word : nullptr;
 }
 
 bool HostsRoll::has_arrived(Rank rank, std::uint64_t number) const {

@@ -20,7 +20,9 @@ namespace hemiola::hosts {
 
 /// A rank's words about an operation to which it has come. Sent without the text if there is none.
 struct SaidWord {
-  std::uint64_t number = 0;
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+  std::uint64_t number = kNone;  ///< of the operation
   Arrival arrival;
   Rank rank{0};
   std::uint32_t complains = 0;
