@@ -87,6 +87,34 @@ def test_segments_reduced_so_far_get_the_finish_and_the_rest_the_ring(rank_count
         assert schedule.step_count == waiting + finish + ring
 
 
+@pytest.mark.parametrize("rank_count", [3, 4, 5, 6, 8, 9])
+def test_a_direct_finish_has_no_relays_and_a_message_a_round_each_way(rank_count: int) -> None:
+    early, late = rank_count - 1, 1
+    for reduced in range(4):
+        schedule = hm.algorithms.all_reduce_late_segmented(
+            rank_count, late, segments=3, reduced=reduced, chunks_per_owner=2, finish="direct"
+        )
+        assert hm.verify(schedule) == []
+        before, chunks = reduced * (rank_count - 2), reduced * 2 * early
+        ring = 2 * early if reduced < 3 else 0
+        assert schedule.step_count == (before + chunks + early if reduced else 0) + ring
+        rows = schedule.transfers
+        finish = rows[(rows["step"] >= before) & (rows["step"] < before + chunks + early)]
+        if not reduced:
+            continue
+        owner = np.asarray(schedule.collective.owner)
+        assert all(row["src"] in (late, owner[row["chunk"]]) for row in finish)
+        sent = np.bincount((finish["step"] - before) * rank_count + finish["src"])
+        assert sent.max() == 1
+        received = np.bincount((finish["step"] - before) * rank_count + finish["dst"])
+        assert received.max() == (1 if early % 2 else 2)
+
+
+def test_a_finish_of_another_word_is_refused() -> None:
+    with pytest.raises(hm.ArgumentError, match='expected finish "doubling" or "direct", found "fast"'):
+        hm.algorithms.all_reduce_late_segmented(4, 0, segments=1, reduced=1, finish="fast")
+
+
 def test_reducing_a_segment_takes_the_same_steps_however_many_are_reduced() -> None:
     def first_segments(reduced: int) -> list[tuple[int, ...]]:
         schedule = hm.algorithms.all_reduce_late_segmented(
@@ -120,6 +148,10 @@ def crossing(schedule: hm.Schedule, each: int, first_step: int) -> np.ndarray:
 def test_a_late_rank_among_nodes_is_right_whoever_it_is_and_whenever_it_comes(nodes: int, each: int) -> None:
     for late in (0, each, nodes * each // 2, nodes * each - 1):
         for reduced in range(4):
+            direct = hm.algorithms.all_reduce_late_hierarchical(
+                nodes, each, late, segments=3, reduced=reduced, chunks_per_owner=2, finish="direct"
+            )
+            assert hm.verify(direct) == []
             schedule = late_on_nodes(nodes, each, late, segments=3, reduced=reduced, chunks_per_owner=2)
             assert hm.verify(schedule) == []
             finish = reduced * 2 * (nodes - 1) + math.ceil(math.log2(nodes)) + 1 if reduced else 0

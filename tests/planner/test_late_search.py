@@ -30,14 +30,16 @@ def rule(network: hm.Topology, hosts: list[int], nbytes: int = 16 * MIB) -> Late
 
 @pytest.mark.parametrize("nics", [1, 2])
 def test_ranks_that_share_a_hosts_nics_look_for_a_late_one_together(nics: int) -> None:
-    """Given 4 hosts of 2 ranks, s/B = 16 MiB / (120 MB/s per NIC). 24 chunks, 25 rounds: expect the forecast to
-    end with 25/24·s/B and latencies, where 2·3/4·s/B is taken without, and the ranks of a host to be known."""
+    """Given 4 hosts of 2 ranks, s/B = 16 MiB / (120 MB/s per NIC). 72 to 120 chunks, 3 rounds more: expect the
+    forecast to end with 75/72·s/B at most, and latencies, where 2·3/4·s/B is taken without.
+    The ranks of a host are known."""
     found = rule(hm.topologies.hosts(4, 2, nics, **COST), [rank // 2 for rank in range(8)])
     assert found is not None
     assert list(found.node_of_rank) == [0, 0, 1, 1, 2, 2, 3, 3]
     assert found.forecast is not None
     nic_s = 16 * MIB / (nics * 120e6)
-    assert found.forecast.finish_s[-1] == pytest.approx(25 / 24 * nic_s, rel=0.02)
+    assert found.direct_finish
+    assert nic_s < found.forecast.finish_s[-1] < 75 / 72 * nic_s + 123 * 6e-5
     assert found.forecast.plain_s == pytest.approx(1.5 * nic_s, rel=0.05)
 
 

@@ -1636,6 +1636,7 @@ class LateRule:
         chunks_per_owner: int,
         forecast: LateForecast | None = None,
         node_of_rank: Sequence[int] = [],
+        finish: str = "doubling",
     ) -> None: ...
     @staticmethod
     def around(plain: Schedule, around: Sequence[Schedule]) -> LateRule:
@@ -1643,6 +1644,8 @@ class LateRule:
 
     @property
     def node_of_rank(self) -> list[int]: ...
+    @property
+    def direct_finish(self) -> bool: ...
     @property
     def segments(self) -> int: ...
     @property

@@ -187,7 +187,7 @@ class LateCut:
     def finish_s(self) -> list[float]:
         """Seconds after 1, 2 … segments of them."""
 
-def late_cut(rank_count: int, nbytes: int, latency_s: float, bandwidth: float) -> LateCut:
+def late_cut(rank_count: int, nbytes: int, latency_s: float, bandwidth: float, *, finish: str) -> LateCut:
     """Choose such a cut."""
 
 def best_measurable_segments(
@@ -1174,7 +1174,13 @@ def all_reduce_late(
     """
 
 def all_reduce_late_segmented(
-    rank_count: int, late_rank: int, *, segments: int, reduced: int, chunks_per_owner: int = 1
+    rank_count: int,
+    late_rank: int,
+    *,
+    segments: int,
+    reduced: int,
+    chunks_per_owner: int = 1,
+    finish: str = "doubling",
 ) -> hemiola._core.Schedule:
     """
     All-reduce with one late rank that arrives while the early ranks are still reducing.
@@ -1190,6 +1196,7 @@ def all_reduce_late_segmented(
     segments : int >= 1, equal parts of the buffer.
     reduced : int, 0 … segments, how many the early ranks reduce before the late rank joins.
     chunks_per_owner : int >= 1, chunks into which each early rank's block of a segment is cut.
+    finish : "doubling", the fewest rounds; or "direct", in which the holder of a chunk sends it to all ranks itself.
 
     Returns
     -------
@@ -1202,8 +1209,8 @@ def all_reduce_late_segmented(
 
     Notes
     -----
-    reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, then 2(n-1) ring
-    steps over the rest. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
+    reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, or + n - 1 if direct,
+    then 2(n-1) ring steps over the rest. A direct finish waits for no relays; over TCP it is the faster one. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
     traffic bound. The construction is ours.
     """
 
@@ -1216,6 +1223,7 @@ def all_reduce_late_hierarchical(
     reduced: int,
     chunks_per_owner: int = 1,
     node_of_rank: Sequence[int] | None = None,
+    finish: str = "doubling",
 ) -> hemiola._core.Schedule:
     """
     All-reduce with one late rank on nodes of several ranks, which share the links between nodes.
@@ -1246,8 +1254,8 @@ def all_reduce_late_hierarchical(
 
     Notes
     -----
-    For N nodes reduced·(N-1) steps before arrival, then reduced·(N-1)·chunks_per_owner + ceil(log2 N) + 1 rounds, the first and the
-    last inside nodes, then 2(N-1) steps of rings over the rest and two more inside. The construction is ours.
+    For N nodes reduced·(N-1) steps before arrival, then reduced·(N-1)·chunks_per_owner + ceil(log2 N) + 1 rounds, or + N + 1 if direct, the
+    first and the last inside nodes, then 2(N-1) steps of rings over the rest and two more inside. The construction is ours.
     """
 
 def all_reduce_late_several(

@@ -483,7 +483,8 @@ class CommunicatorPlans:
         plain_s = None if search.plain_s is None else search.plain_s * nbytes / search.nbytes
         numbers = {host: number for number, host in enumerate(dict.fromkeys(self._hosts))}
         hosts = [numbers[host] for host in self._hosts] if search.by_host else []
-        rule = late_rule(self._rank_count, nbytes, search.speed, plain, plain_s, hosts)
+        over_tcp = self._emulated is None and self._host_count > 1
+        rule = late_rule(self._rank_count, nbytes, search.speed, plain, plain_s, hosts, over_tcp=over_tcp)
         if plain_s is None or plain_s - rule.forecast.finish_s[-1] > _LEAST_GAIN * plain_s:
             return rule
         return None

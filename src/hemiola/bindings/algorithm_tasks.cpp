@@ -125,10 +125,12 @@ void bind_late_cut(nb::module_& a) {
       .def_ro("finish_s", &LateCut::finish_s, "Seconds after 1, 2 … segments of them.");
   a.def(
       "late_cut",
-      [](int rank_count, std::int64_t nbytes, double latency_s, double bandwidth) {
-        return algorithms::late_cut(rank_count, nbytes, {latency_s, bandwidth});
+      [](int rank_count, std::int64_t nbytes, double latency_s, double bandwidth, const std::string& finish) {
+        const auto kind = algorithms::finish_kind("late_cut", finish);
+        return algorithms::late_cut(rank_count, nbytes, {latency_s, bandwidth}, kind);
       },
-      "rank_count"_a, "nbytes"_a, "latency_s"_a, "bandwidth"_a, "Choose such a cut.");
+      "rank_count"_a, "nbytes"_a, "latency_s"_a, "bandwidth"_a, nb::kw_only(), "finish"_a,
+      "Choose such a cut.");
 }
 
 void bind_exchanges(nb::module_& a) {

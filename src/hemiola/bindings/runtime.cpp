@@ -134,7 +134,9 @@ Chooser chooser_of(PyDecide py_decide, PyFollow py_follow) {
 
 std::shared_ptr<const Schedule> late_schedule(int rank_count, Rank late, const LateRule& rule, int reduced) {
   if (!rule.around.empty()) return rule.around[static_cast<std::size_t>(late)];
-  const algorithms::LateSegments parts{rule.segments, reduced, rule.chunks_per_owner};
+  const algorithms::LateSegments parts{
+      rule.segments, reduced, rule.chunks_per_owner,
+      rule.direct_finish ? algorithms::FinishKind::direct : algorithms::FinishKind::doubling};
   if (rule.node_of_rank.empty())
     return std::make_shared<const Schedule>(algorithms::all_reduce_late_segmented(rank_count, late, parts));
   const auto layout = algorithms::NodeLayout::placed(rule.node_of_rank);
@@ -298,7 +300,7 @@ void bind_late(nb::module_& m) {
       .def(
           "__init__",
           [](LateRule* rule, nb::handle_t<Schedule> plain, int segments, int chunks_per_owner,
-             std::optional<LateForecast> forecast, std::vector<int> node_of_rank) {
+             std::optional<LateForecast> forecast, std::vector<int> node_of_rank, const std::string& finish) {
             const auto made = share(plain);
             const int steps = late_segment_steps(made->rank_count(), node_of_rank);
             new (rule) LateRule{.plain = made,
@@ -306,12 +308,14 @@ void bind_late(nb::module_& m) {
                                 .segments = segments,
                                 .segment_steps = steps,
                                 .chunks_per_owner = chunks_per_owner,
-                                .node_of_rank = std::move(node_of_rank)};
+                                .node_of_rank = std::move(node_of_rank),
+                                .direct_finish = algorithms::finish_kind("LateRule", finish) ==
+                                                 algorithms::FinishKind::direct};
             if (forecast) rule->forecast = std::make_shared<const LateForecast>(std::move(*forecast));
             rule->check();
           },
           "plain"_a, nb::kw_only(), "segments"_a, "chunks_per_owner"_a, "forecast"_a = nb::none(),
-          "node_of_rank"_a = std::vector<int>())
+          "node_of_rank"_a = std::vector<int>(), "finish"_a = "doubling")
       .def_static(
           "around",
           [](nb::handle_t<Schedule> plain, const std::vector<nb::handle_t<Schedule>>& around) {
@@ -322,6 +326,7 @@ void bind_late(nb::module_& m) {
           },
           "plain"_a, "around"_a, "One that runs the schedule around whichever rank comes last.")
       .def_ro("node_of_rank", &LateRule::node_of_rank)
+      .def_ro("direct_finish", &LateRule::direct_finish)
       .def_ro("segments", &LateRule::segments)
       .def_ro("chunks_per_owner", &LateRule::chunks_per_owner)
       .def_prop_ro(

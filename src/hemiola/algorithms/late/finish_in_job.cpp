@@ -14,15 +14,15 @@ namespace {
 /// The most recently used finishes; one serves every late rank.
 class FinishCache {
  public:
-  std::shared_ptr<const FinishTable> get(int rank_count, int chunk_count) {
+  std::shared_ptr<const FinishTable> get(int rank_count, int chunk_count, FinishKind kind) {
     const std::lock_guard lock(mutex_);
     for (auto it = entries_.begin(); it != entries_.end(); ++it)
-      if (it->rank_count == rank_count && it->chunk_count == chunk_count) {
+      if (it->rank_count == rank_count && it->chunk_count == chunk_count && it->kind == kind) {
         entries_.splice(entries_.begin(), entries_, it);
         return entries_.front().table;
       }
-    auto table = std::make_shared<const FinishTable>(late_finish(rank_count, chunk_count));
-    entries_.push_front({rank_count, chunk_count, table});
+    auto table = std::make_shared<const FinishTable>(late_finish(rank_count, chunk_count, kind));
+    entries_.push_front({rank_count, chunk_count, kind, table});
     if (entries_.size() > kCapacity) entries_.pop_back();
     return table;
   }
@@ -32,6 +32,7 @@ class FinishCache {
   struct Entry {
     int rank_count;
     int chunk_count;
+    FinishKind kind;
     std::shared_ptr<const FinishTable> table;
   };
   std::mutex mutex_;
@@ -40,9 +41,9 @@ class FinishCache {
 
 }  // namespace
 
-std::shared_ptr<const FinishTable> cached_late_finish(int rank_count, int chunk_count) {
+std::shared_ptr<const FinishTable> cached_late_finish(int rank_count, int chunk_count, FinishKind kind) {
   static FinishCache cache;
-  return cache.get(rank_count, chunk_count);
+  return cache.get(rank_count, chunk_count, kind);
 }
 
 std::vector<Chunk> buffer_order(const std::vector<Rank>& owner) {

@@ -11,7 +11,8 @@
 namespace hemiola::algorithms {
 
 /// The table for (rank_count, chunk_count), from a cache that all late ranks share.
-std::shared_ptr<const FinishTable> cached_late_finish(int rank_count, int chunk_count);
+std::shared_ptr<const FinishTable> cached_late_finish(int rank_count, int chunk_count,
+                                                      FinishKind kind = FinishKind::doubling);
 
 /// Chunk numbers in the buffer: the chunks of one owner lie side by side, in the order in which they are released.
 std::vector<Chunk> buffer_order(const std::vector<Rank>& owner);

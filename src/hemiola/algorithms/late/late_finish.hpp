@@ -3,6 +3,7 @@
 // pipelined broadcast.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "hemiola/algorithms/index/binary.hpp"
@@ -42,7 +43,15 @@ FinishTable circulant_finish(int rank_count, int chunk_count);
 /// other ranks pair up; n + log2 n - 2 rounds for one chunk per early rank [StragglAR, Algorithm 1].
 FinishTable stragglar_finish(int rank_count);
 
-/// The right one of the first three for (rank_count, chunk_count).
-FinishTable late_finish(int rank_count, int chunk_count);
+/// Any rank count: owners send their chunks to every rank themselves, in turns, chunk_count + rank_count - 1 rounds. More
+/// rounds than those above, but a chunk depends on no relay, so a message that comes late holds up no other chunk. For
+/// an odd number of early ranks no two messages of a round end at one rank; for an even number one of a round may.
+FinishTable direct_finish(int rank_count, int chunk_count);
+
+enum class FinishKind : std::uint8_t {
+  doubling,  ///< in the fewest rounds: the right one of the first three for (rank_count, chunk_count)
+  direct
+};
+FinishTable late_finish(int rank_count, int chunk_count, FinishKind kind);
 
 }  // namespace hemiola::algorithms

@@ -153,7 +153,8 @@ FinishTable shifted_delay_finish(int chunk_count) {
   return table;
 }
 
-FinishTable late_finish(int rank_count, int chunk_count) {
+FinishTable late_finish(int rank_count, int chunk_count, FinishKind kind) {
+  if (kind == FinishKind::direct) return direct_finish(rank_count, chunk_count);
   if ((rank_count & (rank_count - 1)) == 0) return shifted_exchange_finish(rank_count, chunk_count);
   if (rank_count == 5) return shifted_delay_finish(chunk_count);
   return circulant_finish(rank_count, chunk_count);

@@ -40,7 +40,7 @@ class LateNodes {
     builder.set_chunk_weights(weights());
     int step = parts_.reduced * late_node_steps(nodes_);
     if (parts_.reduced > 0) {
-      const auto table = cached_late_finish(nodes_, reduced_chunks());
+      const auto table = cached_late_finish(nodes_, reduced_chunks(), parts_.finish);
       const FinishInJob finish{*table, Rank{late_node_}, segmented_order(*table, parts_.chunks_per_owner)};
       for (int place = 0; place < places_; ++place) {
         for (Chunk c : indices<Chunk>(reduced_chunks())) add_reduction(&builder, finish, place, c);
@@ -213,21 +213,22 @@ ArgumentError
 
 Notes
 -----
-For N nodes reduced·(N-1) steps before arrival, then reduced·(N-1)·chunks_per_owner + ceil(log2 N) + 1 rounds, the first and the
-last inside nodes, then 2(N-1) steps of rings over the rest and two more inside. The construction is ours.)";
+For N nodes reduced·(N-1) steps before arrival, then reduced·(N-1)·chunks_per_owner + ceil(log2 N) + 1 rounds, or + N + 1 if direct, the
+first and the last inside nodes, then 2(N-1) steps of rings over the rest and two more inside. The construction is ours.)";
 
 Function make_function() {
-  return function(kName,
-                  {required("nodes"), required("ranks_per_node"), required("late_rank"),
-                   keyword(required("segments")), keyword(required("reduced")),
-                   keyword(optional("chunks_per_owner", 1)), keyword(optional("node_of_rank"))},
-                  kDoc,
-                  [](int nodes, const Counts& ranks_per_node, int late_rank, int segments, int reduced,
-                     int chunks_per_owner, const NodeOfRank& node_of_rank) {
-                    const NodeLayout layout = layout_of(kName, {nodes, ranks_per_node, node_of_rank});
-                    return all_reduce_late_hierarchical(layout, Rank{late_rank},
-                                                        {segments, reduced, chunks_per_owner});
-                  });
+  return function(
+      kName,
+      {required("nodes"), required("ranks_per_node"), required("late_rank"), keyword(required("segments")),
+       keyword(required("reduced")), keyword(optional("chunks_per_owner", 1)),
+       keyword(optional("node_of_rank")), keyword(optional("finish", std::string("doubling")))},
+      kDoc,
+      [](int nodes, const Counts& ranks_per_node, int late_rank, int segments, int reduced,
+         int chunks_per_owner, const NodeOfRank& node_of_rank, const std::string& finish) {
+        const NodeLayout layout = layout_of(kName, {nodes, ranks_per_node, node_of_rank});
+        return all_reduce_late_hierarchical(
+            layout, Rank{late_rank}, {segments, reduced, chunks_per_owner, finish_kind(kName, finish)});
+      });
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ late_rank : int, 0 … rank_count-1.
 segments : int >= 1, equal parts of the buffer.
 reduced : int, 0 … segments, how many the early ranks reduce before the late rank joins.
 chunks_per_owner : int >= 1, chunks into which each early rank's block of a segment is cut.
+finish : "doubling", the fewest rounds; or "direct", in which the holder of a chunk sends it to all ranks itself.
 
 Returns
 -------
@@ -56,17 +57,21 @@ ArgumentError
 
 Notes
 -----
-reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, then 2(n-1) ring
-steps over the rest. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
+reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, or + n - 1 if direct,
+then 2(n-1) ring steps over the rest. A direct finish waits for no relays; over TCP it is the faster one. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
 traffic bound. The construction is ours.)";
 
 Function make_function() {
   return function("all_reduce_late_segmented",
                   {required("rank_count"), required("late_rank"), keyword(required("segments")),
-                   keyword(required("reduced")), keyword(optional("chunks_per_owner", 1))},
-                  kDoc, [](int rank_count, int late_rank, int segments, int reduced, int chunks_per_owner) {
+                   keyword(required("reduced")), keyword(optional("chunks_per_owner", 1)),
+                   keyword(optional("finish", std::string("doubling")))},
+                  kDoc,
+                  [](int rank_count, int late_rank, int segments, int reduced, int chunks_per_owner,
+                     const std::string& finish) {
                     return all_reduce_late_segmented(rank_count, Rank{late_rank},
-                                                     {segments, reduced, chunks_per_owner});
+                                                     {segments, reduced, chunks_per_owner,
+                                                      finish_kind("all_reduce_late_segmented", finish)});
                   });
 }
 
@@ -118,7 +123,7 @@ Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSeg
   const int reduce_steps = rank_count - 2;
   int step = parts.reduced * reduce_steps;
   if (parts.reduced > 0) {
-    const auto table = cached_late_finish(rank_count, reduced_chunks);
+    const auto table = cached_late_finish(rank_count, reduced_chunks, parts.finish);
     const FinishInJob finish{*table, late_rank, segmented_order(*table, parts.chunks_per_owner)};
     for (Chunk c : indices<Chunk>(reduced_chunks)) {
       const Chunk chunk = finish.piece(c, 0);
@@ -130,10 +135,18 @@ Schedule all_reduce_late_segmented(int rank_count, Rank late_rank, const LateSeg
   return builder.finish();
 }
 
-LateCut late_cut(int rank_count, std::int64_t nbytes, PortSpeed port) {
+FinishKind finish_kind(const char* algorithm, const std::string& word) {
+  if (word == "doubling") return FinishKind::doubling;
+  if (word == "direct") return FinishKind::direct;
+  throw ArgumentError(std::string(algorithm) + ": expected finish \"doubling\" or \"direct\", found \"" +
+                      word + "\"");
+}
+
+LateCut late_cut(int rank_count, std::int64_t nbytes, PortSpeed port, FinishKind finish) {
   const int early = std::max(rank_count - 1, 1);
   const double serial_s = static_cast<double>(nbytes) / port.bandwidth_Bps;
-  const int extra = std::max(doubling_rounds(std::max(rank_count, 2)) - 1, 1);
+  const bool is_direct = finish == FinishKind::direct;
+  const int extra = is_direct ? early : std::max(doubling_rounds(std::max(rank_count, 2)) - 1, 1);
   // The time of that share of the buffer, which the early ranks have reduced, in so many chunks per owner of
   // the whole.
   const auto finish_s = [&](int owned, double share) {
@@ -147,10 +160,11 @@ LateCut late_cut(int rank_count, std::int64_t nbytes, PortSpeed port) {
     const auto is_good = [&](int owned) { return finish_s(owned, 1) <= kNear * finish_s(best, 1); };
     least = best;
     most = best;
-    while (least > 1 && is_good(least - 1)) --least;
+    while (!is_direct && least > 1 && is_good(least - 1)) --least;
     while (most < std::max(best, kMostSegments) && is_good(most + 1)) ++most;
   }
   LateCut cut;
+  cut.finish = finish;
   cut.segments = std::min(kMostSegments, most);
   cut.chunks_per_owner = (least + cut.segments - 1) / cut.segments;
   cut.segment_s = (early - 1) * (port.latency_s + serial_s / (cut.segments * early));

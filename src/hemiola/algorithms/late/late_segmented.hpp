@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "hemiola/algorithms/algorithm.hpp"
@@ -15,6 +16,7 @@ struct LateSegments {
   int segments = 1;          ///< equal parts of the buffer, reduced one after another
   int reduced = 1;           ///< how many of them are reduced, 0 … segments
   int chunks_per_owner = 1;  ///< of each reduced segment
+  FinishKind finish = FinishKind::doubling;
 };
 
 /// Where the finish's chunks lie when segments are reduced one after another: a rank's releases go through its blocks
@@ -34,13 +36,17 @@ struct LateCut {
   int chunks_per_owner = 1;
   double segment_s = 0;          ///< the reduce-scatter of one segment
   std::vector<double> finish_s;  ///< after 1 … segments of them: their finish and the ring for the others
+  FinishKind finish = FinishKind::doubling;
 };
 
 /// The minimum over the finish's chunks is flat. Among the counts within 2 % of it, as many segments are
 /// taken as there may be, at most 8, since a rank that comes in the middle of one waits for its end. Each has
 /// no more chunks than needed, since a message has costs that the formula does not know. rank_count >= 1,
-/// nbytes >= 0, bandwidth > 0.
-LateCut late_cut(int rank_count, std::int64_t nbytes, PortSpeed port);
+/// nbytes >= 0, bandwidth > 0. For a direct finish, its best number of chunks.
+LateCut late_cut(int rank_count, std::int64_t nbytes, PortSpeed port, FinishKind finish);
+
+/// "doubling" or "direct"; throws ArgumentError on behalf of `algorithm` for another word.
+FinishKind finish_kind(const char* algorithm, const std::string& word);
 
 std::vector<Algorithm> late_segmented_algorithms();
 

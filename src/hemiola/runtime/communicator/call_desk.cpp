@@ -248,9 +248,10 @@ void CallDesk::seek_late_rank(const Prepared& prepared, PreparedCall* of) {
   of->operation.forecast = rule.forecast;
   if (rule.forecast && !prepared.found.seeks_late) return;
   Hasher hasher;
-  for (std::uint64_t word : {prepared.digest, static_cast<std::uint64_t>(rule.segments),
-                             static_cast<std::uint64_t>(rule.chunks_per_owner),
-                             static_cast<std::uint64_t>(rule.node_of_rank.size())})
+  for (std::uint64_t word :
+       {prepared.digest, static_cast<std::uint64_t>(rule.segments),
+        static_cast<std::uint64_t>(rule.chunks_per_owner),
+        static_cast<std::uint64_t>(rule.node_of_rank.size()), static_cast<std::uint64_t>(rule.direct_finish)})
     hasher.add(word);
   for (const auto& schedule : rule.around) hasher.add(schedule->digest().low);
   of->operation.signature.schedule_digest = hasher.finish().low | 1;

@@ -30,6 +30,7 @@ struct LateRule {
   std::shared_ptr<const LateForecast> forecast = nullptr;
   /// The host of each rank, where several share one; else empty.
   std::vector<int> node_of_rank = {};
+  bool direct_finish = false;  ///< see algorithms::FinishKind
   /// The schedule around each rank, if they are planned ahead; else empty. Then there is one segment, of no step.
   std::vector<std::shared_ptr<const Schedule>> around = {};
 
