@@ -163,12 +163,11 @@ def judge_all(seed: int, count: int, seconds: float, settings: str = "random") -
     begin_s, judged = time.monotonic(), []
     with ProgressBar("plans") as progress:
         try:
-            for at in range(seed, seed + count):
+            for at in progress.each(range(seed, seed + count)):
                 if time.monotonic() - begin_s > seconds:
                     break
                 one = judge(at, settings)
                 judged.append(one)
-                progress(len(judged), count)
                 if one.ratio > GOALS[settings][0] or one.is_below_bound:
                     print(one, file=sys.stderr, flush=True)
         except KeyboardInterrupt:
