@@ -34,7 +34,7 @@ class ProgressBar:
     Parameters
     ----------
     label : str, the work at hand, such as "simulating".
-    quiet : bool, show nothing, also of what is inside.
+    quiet : bool, show nothing, also of what is inside, and leave a bar outside where it is.
     """
 
     def __init__(self, label: str, *, quiet: bool = False) -> None:
@@ -45,6 +45,7 @@ class ProgressBar:
         self._drawn = 0.0
         self._written = self._started
         self._outer: ProgressBar | None = None
+        self._bar_before: ProgressBar | None = None
         self._begin, self._length = 0.0, 1.0  # of the part at hand, as shares
         self._most = (
             0.0  # that parts have reached: several bars within one part begin anew, the shown one does not
@@ -103,14 +104,15 @@ class ProgressBar:
             yield item
 
     def __enter__(self) -> ProgressBar:
-        self._outer = getattr(_here, "bar", None)
+        self._bar_before = getattr(_here, "bar", None)
+        self._outer = None if self._quiet else self._bar_before
         _here.bar = self
         self._watched_before = watch_long_calls(self._advance)
         return self
 
     def __exit__(self, *_: object) -> None:
         watch_long_calls(self._watched_before)
-        _here.bar = self._outer
+        _here.bar = self._bar_before
         if self._bar is not None:
             self._bar.stop()
 

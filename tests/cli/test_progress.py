@@ -83,6 +83,16 @@ def test_work_inside_other_work_moves_its_bar_on(shares: list[tuple[str, float]]
     assert [share for _, share in shares] == [0, 0.25, 0.5, 0.625, 0.8, 0.9]
 
 
+def test_a_quiet_bar_leaves_the_bar_outside_where_it_is(shares: list[tuple[str, float]]) -> None:
+    with ProgressBar("outer") as outer:
+        for _ in outer.each(range(2)):
+            with ProgressBar("quiet", quiet=True), ProgressBar("inner") as inner:
+                inner(1, 1)
+        with ProgressBar("last") as last:
+            last(1, 2)
+    assert [share for label, share in shares if label == "outer"] == [0, 0.5, 0.75]
+
+
 def test_a_quiet_bar_keeps_all_inside_it_quiet(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

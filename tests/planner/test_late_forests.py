@@ -94,3 +94,30 @@ def test_hosts_of_thousands_of_ranks_are_named_before_anything_is_made_for_them(
     plan = hm.plan(network, "all_reduce", NBYTES, hm.Conditions(late={1: DELAY_S}))
     assert "late_hosts (4 pieces)" in plan.explain()
     assert not any(one.name == "late_hosts" for one in plan.alternatives)
+
+
+@pytest.mark.parametrize("ranks", [3, 8, 16])
+@pytest.mark.parametrize("wait", [0.35, 1.0, 3.0])
+def test_behind_one_switch_a_short_wait_is_used_for_a_share_of_the_buffer(ranks: int, wait: float) -> None:
+    """Given a wait in parts of the time of a buffer. Expect no more than a forest takes that knows the best share."""
+    nbytes, network = 4 << 20, hm.topologies.switch(ranks, latency_s=1e-6, bandwidth=25e9)
+    delay_s = wait * nbytes / 25e9
+    late = hm.Conditions(late={1: delay_s})
+    plan = hm.plan(network, "all_reduce", nbytes, late)
+    assert hm.verify(plan.schedule) == []
+    rivals = [
+        late_forest(network, 1, pieces=256, nbytes=nbytes, share=share) for share in (1.0, 0.75, 0.5, 0.25)
+    ]
+    best_s = min(hm.simulate(one, network, nbytes, late).seconds for one in rivals)
+    assert plan.seconds - delay_s <= 1.02 * (best_s - delay_s)
+
+
+def test_behind_one_switch_stars_are_simulated_and_their_formula_comes_near() -> None:
+    network = hm.topologies.switch(12, latency_s=1e-6, bandwidth=25e9)
+    plan = hm.plan(network, "all_reduce", 8 << 20, hm.Conditions(late={5: 2e-4}))
+    stars = [one for one in plan.alternatives if one.name == "late_stars"]
+    assert len(stars) >= 4
+    assert plan.name == "late_stars"
+    for one in stars:
+        assert one.simulated_s is not None
+        assert one.formula_s == pytest.approx(one.simulated_s, rel=0.15), one

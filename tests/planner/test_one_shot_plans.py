@@ -142,3 +142,26 @@ def test_unequal_hosts_with_dear_messages_scatter_by_a_factor_of_their_ranks() -
     plan = hm.plan(network, "all_reduce", 27_703)
     rival = hm.algorithms.all_reduce_recursive_multiplying((4, 3), ("switch",) * 2, scattered=1)
     assert plan.seconds <= 1.0005 * hm.simulate(rival, network, 27_703).seconds
+
+
+def test_where_messages_cost_time_uneven_networks_have_bruck_gather_whole_buffers() -> None:
+    # Given 19 ranks, a prime, in hosts of 10 and 9: their one factor is 18 messages, and Bruck's rounds are five.
+    speed = {"latency_s": 1e-6, "bandwidth": 100e9, "nic_latency_s": 1e-6, "nic_bandwidth": 50e9}
+    costs = {"message_s": 1e-6, "nic_message_s": 1e-6}
+    network = hm.topologies.cluster([hm.topologies.Host(ranks, **speed, **costs) for ranks in (10, 9)])
+    plan = hm.plan(network, "all_reduce", 64)
+    rival = hm.algorithms.all_gather_bruck(19).one_shot_all_reduce()
+    assert plan.seconds <= 1.0005 * hm.simulate(rival, network, 64).seconds
+    assert "one_shot (bruck)" in {one.label for one in plan.alternatives}
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "reduce"])
+@pytest.mark.parametrize("nbytes", [8, 300])
+def test_few_bytes_from_one_root_go_in_one_two_or_four_chunks(kind: str, nbytes: int) -> None:
+    # Given 1 us a message: more chunks are more messages.
+    speed = {"latency_s": 1e-6, "bandwidth": 100e9, "nic_latency_s": 5e-6, "nic_bandwidth": 25e9}
+    network = hm.topologies.hosts(4, 4, **speed, message_s=1e-6, nic_message_s=1e-6)
+    plan = hm.plan(network, kind, nbytes)
+    tried = {one.variant for one in plan.alternatives if one.name == "synthesized"}
+    assert {"1 chunks", "2 chunks", "4 chunks"} <= tried
+    assert hm.verify(plan.schedule) == []

@@ -28,3 +28,19 @@ def test_schedules_made_for_both_come_nearer_to_the_bound(kind: str) -> None:
     plan = hm.plan(network(direct_Bps=40e9), kind, 1 << 20)
     assert plan.name == "synthesized"
     assert plan.seconds <= 1.2 * plan.bound_s
+
+
+def twice_cabled(ranks: int) -> hm.Topology:
+    """Join ranks to one switch by two cables each, one half as fast."""
+    cables = [(rank, ranks, 1e-6, rate) for rank in range(ranks) for rate in (10e9, 5e9)]
+    return hm.Topology(
+        ranks, [(*way, *how) for a, b, *how in cables for way in ((a, b), (b, a))], switch_count=1
+    )
+
+
+def test_two_cables_to_a_switch_are_several_paths() -> None:
+    # Given 8 B and 2 us from rank to rank. Expect one latency, not those of a reduce-scatter and an all-gather.
+    plan = hm.plan(twice_cabled(6), "all_reduce", 8)
+    assert plan.name in ("one_shot", "all_reduce_recursive_multiplying")
+    assert plan.seconds <= 1.01 * plan.bound_s
+    assert hm.verify(plan.schedule) == []

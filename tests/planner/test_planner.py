@@ -62,8 +62,8 @@ def test_a_late_rank_is_met_with_an_algorithm_made_for_it() -> None:
     # Given: rank 7 comes 20 ms late; a plain all-reduce then takes 2 * 7/8 of the buffer's time (9.4 ms)
     # after that. Expect: less than 1.1 of the bound of one buffer's time (5.37 ms) after arrival.
     plan = hm.plan(switch(8), "all_reduce", 1 << 26, hm.Conditions(late={7: 20e-3}))
-    assert plan.name == "all_reduce_late"
-    assert plan.seconds - 20e-3 < 1.1 * (1 << 26) / BANDWIDTH
+    assert plan.name in ("all_reduce_late", "late_stars", "late_matched")
+    assert plan.seconds - 20e-3 < 1.03 * (1 << 26) / BANDWIDTH
     assert hm.verify(plan.schedule) == []
 
 
@@ -271,7 +271,7 @@ def test_the_explanation_names_the_winner_the_next_and_the_bound() -> None:
     assert f"{plan.alternatives[0].label} is chosen" in text
     assert f"Next comes {plan.alternatives[1].label}" in text
     assert plan.bound.witness in text
-    assert "times the lower bound" in text
+    assert "above the lower bound" in text
 
 
 @pytest.mark.parametrize("network", ["fluid", "fifo"])

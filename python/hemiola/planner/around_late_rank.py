@@ -45,14 +45,13 @@ _LEAST_S, _LEAST_WAIT = 1e-12, 0.25
 def around_late_rank(question: Question) -> Iterator[Candidate | LeftOut]:
     """List what knows of the late rank; it may be enough.
 
-    Nothing where one switch joins all ranks: there an algorithm of the registry is at the bound, whichever rank is
-    slow.
+    Where one switch joins all ranks, `stars_around_late_rank` does.
     """
     topology, task = question.topology, question.task
     found = [*_on_hosts(question), *_on_late_rails(question)]
     are_hosts = _is_near(topology, task, found)
     if "full mesh" not in question.traits and not are_hosts:
-        found += _matched(question)
+        found += matched_around_late_rank(question)
     is_grid = topology.switch_count > 0 and task.grid is not None and not task.conditions.slow_ranks
     if is_grid:  # few trees may be what hosts do not come near
         found += _packed(question)
@@ -143,11 +142,11 @@ def _ranks_per_host(topology: Topology, task: Task) -> int | None:
     return math.prod(grid.dims[:-1]) if grid.bandwidth[-1] < min(grid.bandwidth[:-1]) else None
 
 
-def _matched(question: Question) -> Iterator[Candidate | LeftOut]:
-    """Of few chunks, and of as many as bring what filling the ways takes down to a share of the bound, or as fit.
+def matched_around_late_rank(question: Question) -> Iterator[Candidate | LeftOut]:
+    """List schedules of few chunks, and of as many as bring what filling the ways takes down to a share of the bound, or as fit.
 
     Where ranks are slow, for links as slow as they are now. Nothing where the others reach each other through the late
-    rank alone.
+    rank alone. Behind one switch, where formulas count, theirs is the time of the broadcast and a latency.
     """
     task, bound_s, searches = question.task, question.bound_s, question.searches
     network = as_slow_as_now(question.topology, task)
@@ -185,7 +184,11 @@ def _matched(question: Question) -> Iterator[Candidate | LeftOut]:
 
 
 def _of_matched(made: Matched, question: Question) -> Candidate:
-    return _of(_MATCHED, f"{made.schedule.chunk_count} chunks", made.schedule, question)
+    one = _of(_MATCHED, f"{made.schedule.chunk_count} chunks", made.schedule, question)
+    if "switch" not in question.traits:
+        return one
+    after_s = made.broadcast_s + question.task.speed.latency_s
+    return replace(one, formula_s=max(question.bound_s, question.task.delay_s + after_s))
 
 
 def _packed(question: Question) -> Iterator[Candidate | LeftOut]:
@@ -210,7 +213,7 @@ def _packed(question: Question) -> Iterator[Candidate | LeftOut]:
             whole = made(pieces, 1.0)
             yield _of("late_forest", variant, whole, question)
             if pieces == counts[0]:
-                reduced_s = _busiest_in_the_wait(whole, topology, task)
+                reduced_s = busiest_in_the_wait(whole, topology, task)
                 share = min(1.0, math.floor(64 * task.delay_s / reduced_s) / 64) if reduced_s > 0 else 1.0
             per_piece = whole.transfer_count / pieces
             if 0 < share < 1:
@@ -248,7 +251,7 @@ def _of(name: str, variant: str, made: Schedule, question: Question) -> Candidat
     return Candidate(name, variant, question.bound_s, made.transfer_count, partial(given, made))
 
 
-def _busiest_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> float:
+def busiest_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> float:
     """Return what the busiest link takes for what the others do before the late rank first sends."""
     rows = np.asarray(schedule.transfers)
     before = rows[rows["step"] < rows["step"][rows["src"] == task.late_ranks[0]].min()]

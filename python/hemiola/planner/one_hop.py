@@ -16,12 +16,11 @@ from hemiola._core import Schedule
 from hemiola._core.algorithms import all_gather_bruck, all_gather_direct, all_reduce_blueconnect
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.fewest_pieces import fewest_pieces
-from hemiola.errors import ArgumentError
 from hemiola.planner.budget import IN_SIMULATION, Searches
 from hemiola.planner.on_grid import Steps, cheapest_factors
-from hemiola.planner.outcome import LeftOut, NothingMadeError
+from hemiola.planner.outcome import LeftOut
 from hemiola.planner.question import Question
-from hemiola.planner.synthesized import ONE_SHOT
+from hemiola.planner.synthesized import ONE_SHOT, one_shot_of
 from hemiola.synthesis.full_mesh import broadcast_through_all, reduce_through_all
 
 #: Pieces of each share of a broadcast through all ranks, and parts of a direct all-reduce.
@@ -105,7 +104,7 @@ def _one_shots(question: Question, hop: _Hop) -> Iterator[Candidate | LeftOut]:
     for variant, gather, least_s, seconds in whole:
         if least_s < rival_s:
             predicted_s = max(question.bound_s, task.delay_s + seconds)
-            yield Candidate(ONE_SHOT, variant, predicted_s, count, partial(_one_shot, gather, n))
+            yield Candidate(ONE_SHOT, variant, predicted_s, count, partial(one_shot_of, gather, n))
 
 
 def _multiplied(question: Question, step_s: Callable[[int], float]) -> Iterator[Candidate | LeftOut]:
@@ -115,14 +114,6 @@ def _multiplied(question: Question, step_s: Callable[[int], float]) -> Iterator[
         seconds = question.task.delay_s + sum(map(step_s, factors))
         steps = Steps(factors, ("switch",) * len(factors))
         yield steps.candidate(question, max(question.bound_s, seconds))
-
-
-def _one_shot(gather: Callable[[int], Schedule], rank_count: int) -> Schedule:
-    """Make it; there is none of more ranks than have scratch slots."""
-    try:
-        return gather(rank_count).one_shot_all_reduce()
-    except ArgumentError as error:
-        raise NothingMadeError(str(error)) from error
 
 
 def _through_all(task: Task, hop: _Hop, bound_s: float, searches: Searches) -> Iterator[Candidate | LeftOut]:

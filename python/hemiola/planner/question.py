@@ -15,7 +15,7 @@ from hemiola.bounds import LowerBound, lower_bound
 from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked_when_made
 from hemiola.planner.budget import Searches
-from hemiola.synthesis.full_mesh import is_behind_one_switch, is_full_mesh, is_lone_switch
+from hemiola.synthesis.full_mesh import is_full_mesh, is_lone_switch
 from hemiola.topology.message_costs import messages_are_free
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import port_speed
@@ -130,7 +130,7 @@ def traits_of(task: Task, topology: Topology) -> frozenset[str]:
         "switch": is_switch,
         "full mesh": is_mesh,
         "one hop": is_switch or is_mesh,
-        "several ways": is_of_several and not is_behind_one_switch(topology),
+        "several ways": is_of_several and not is_switch,
         "mesh": grid is not None and all(wires == "line" for wires in grid.wires),
         "grid": grid is not None and sum(size > 1 for size in grid.dims) > 1,
         "hosts": len(counts) > 1 == len(set(counts)) < counts[0] and bool((np.diff(task.nodes) >= 0).all()),
@@ -151,4 +151,4 @@ def is_uneven(topology: Topology) -> bool:
     if topology.switch_count == 0:
         pairs = set(zip(links["src"].tolist(), links["dst"].tolist(), strict=True))
         return len(pairs) < n * (n - 1) or bool((links["bandwidth"] != links["bandwidth"][0]).any())
-    return not is_behind_one_switch(topology)
+    return not is_lone_switch(topology)

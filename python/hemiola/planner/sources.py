@@ -11,7 +11,7 @@ from functools import partial
 from hemiola._core import Schedule
 from hemiola.algorithms import Candidate
 from hemiola.algorithms.block_sizes import BlockSizes
-from hemiola.planner.around_late_rank import around_late_rank, beside_late_rank
+from hemiola.planner.around_late_rank import around_late_rank, beside_late_rank, matched_around_late_rank
 from hemiola.planner.around_slow import near_grid_trees, near_pooled_nics
 from hemiola.planner.balanced_exchange import balanced_exchange
 from hemiola.planner.far_first import far_first
@@ -21,6 +21,7 @@ from hemiola.planner.on_mesh import on_mesh
 from hemiola.planner.one_hop import one_hop
 from hemiola.planner.outcome import LeftOut
 from hemiola.planner.question import Question
+from hemiola.planner.stars_around_late_rank import stars_around_late_rank
 from hemiola.planner.synthesized import one_shot, synthesized, synthesized_if_cheap
 from hemiola.planner.through_hosts import through_hosts
 
@@ -76,6 +77,12 @@ SOURCES = (
     Source(registered, (), (), _BY_FORMULA),
     Source(through_hosts, _OF_ONE_ROOT, ("uneven", "hosts"), 4, needs="messages_are_told"),
     Source(around_late_rank, _ALL_REDUCE, ("one late", "several ways"), 5),
+    Source(
+        stars_around_late_rank, _ALL_REDUCE, ("one late", "switch"), _BY_FORMULA, needs="messages_are_told"
+    ),
+    Source(
+        matched_around_late_rank, _ALL_REDUCE, ("one late", "switch"), _BY_FORMULA, needs="messages_are_told"
+    ),
     Source(on_mesh, _ALL_REDUCE, ("mesh",), 2, is_spared=True),
     Source(near_grid_trees, _ALL_REDUCE, ("slow", "several ways"), _BY_FORMULA),
     Source(near_pooled_nics, _ALL_REDUCE, ("hosts", "uneven"), _BY_FORMULA),

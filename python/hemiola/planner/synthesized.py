@@ -6,13 +6,14 @@ is made, but for one root where few ranks have a link to each other: trees."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
 
 from hemiola._core import Collective, Schedule, Topology, synthesize, synthesize_forest
+from hemiola._core.algorithms import all_gather_bruck
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
 from hemiola.planner.budget import CHEAP, IN_CHUNKS, IN_TREES, Searches
@@ -38,8 +39,8 @@ _CHUNKS = {
     "all_reduce": (1, 4, 16),
     "all_gather": (1, 4, 16),
     "reduce_scatter": (1, 4, 16),
-    "broadcast": (4, 16, 64, 256, 1024),
-    "reduce": (4, 16, 64, 256, 1024),
+    "broadcast": (1, 4, 16, 64, 256, 1024),
+    "reduce": (1, 4, 16, 64, 256, 1024),
     "scatter": (1, 4, 16),
     "gather": (1, 4, 16),
     "all_to_all": (1, 4, 16),
@@ -49,7 +50,8 @@ _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Below, few pieces are tried where only one number can be, and no more chunks than this.
 _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
 #: Bytes of a chunk; smaller ones, beyond the fewest, fill little beside the cost of messages, and are longer to find.
-_LEAST_CHUNK = 64
+#: A few chunks from one root are quick to find, and which number of them is best depends on where links lead.
+_LEAST_CHUNK, _FEW_CHUNKS = 64, {"broadcast": 4, "reduce": 4}
 #: The name of an all-reduce in one shot: an all-gather of whole buffers, with scratch slots for them.
 ONE_SHOT = "one_shot"
 #: Times the lower bound that bringing all buffers to a rank may take: beyond, adding up on the way is faster.
@@ -98,14 +100,26 @@ def as_slow_as_now(topology: Topology, task: Task) -> Topology:
 
 
 def one_shot(question: Question) -> Iterator[Candidate]:
-    """List it for buffers so small that latency decides: one all-gather's instead of a reduce-scatter's and its own."""
+    """List it for buffers so small that latency decides: one all-gather's instead of a reduce-scatter's and its own.
+
+    Where messages are dear, the all-gather of fewest messages, too."""
     task, topology, bound_s = question.task, question.topology, question.bound_s
     n = task.rank_count
     if task.nbytes == 0 or n - 1 > buffers_in_time(topology, task.nbytes, bound_s):
         return
     count = 2 * n * n  # aside and back, n - 1 parts to each rank, and n - 1 additions there
-    generate = partial(question.searches.run, ONE_SHOT, count, partial(_one_shot, topology, task), ONE_SHOT)
-    yield Candidate(ONE_SHOT, "", bound_s, count, generate)
+    run = partial(question.searches.run, ONE_SHOT, count)
+    yield Candidate(ONE_SHOT, "", bound_s, count, partial(run, partial(_one_shot, topology, task), ONE_SHOT))
+    if "dear messages" in question.traits:
+        yield Candidate(ONE_SHOT, "bruck", bound_s, count, partial(one_shot_of, all_gather_bruck, n))
+
+
+def one_shot_of(gather: Callable[[int], Schedule], rank_count: int) -> Schedule:
+    """Make an all-reduce of an all-gather of whole buffers; there is none of more ranks than have scratch slots."""
+    try:
+        return gather(rank_count).one_shot_all_reduce()
+    except ArgumentError as error:
+        raise NothingMadeError(str(error)) from error
 
 
 def buffers_in_time(topology: Topology, nbytes: int, bound_s: float) -> float:
@@ -145,7 +159,7 @@ def _matched(
     unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
     if task.nbytes > 0:
-        fewest = max(_CHUNKS[task.kind][0], least_chunks)
+        fewest = max(_FEW_CHUNKS.get(task.kind, 1), least_chunks)
         shares = 1 if task.kind in _WITH_ONE_ROOT else task.rank_count
         most_chunks = min(most_chunks, max(fewest, task.nbytes // (shares * _LEAST_CHUNK)))
     is_switched_exchange = task.kind == "all_to_all" and topology.switch_count > 0

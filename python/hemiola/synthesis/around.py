@@ -19,6 +19,7 @@ from hemiola._core import (
     stars_around,
     synthesize_forest,
 )
+from hemiola._core.algorithms import all_reduce_direct
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 from hemiola.synthesis.full_mesh import is_full_mesh
@@ -26,6 +27,8 @@ from hemiola.synthesis.late_arguments import check_late_rank, check_pieces, rank
 from hemiola.synthesis.result import DEFAULT_NBYTES
 
 _MOST_CHUNKS = 1 << 16
+#: A buffer, in the parts that are counted as reduced in the wait.
+WHOLE = 64
 
 
 @typed
@@ -88,26 +91,37 @@ class LateForest:
 
     def schedule(self, pieces: int, share: float = 1.0) -> Schedule:
         """Make it with so many chunks down each tree, of so much of the buffer; raises what `late_forest` does."""
-        part = round(64 * share) if 0 < share <= 1 else 0
-        if not 1 <= part <= 64:
+        part = round(WHOLE * share) if 0 < share <= 1 else 0
+        if not 1 <= part <= WHOLE:
             raise ArgumentError(f"late_forest: expected a share in 1/64 … 1, found {share}")
-        found = self._around(pieces, self._nbytes * part // 64)
-        if part == 64:
+        found = self._around(pieces, self._nbytes * part // WHOLE)
+        if part == WHOLE:
             return found
         rest = synthesize_forest(
             self._topology,
             "all_reduce",
             trees=0,
             pieces=max(1, pieces // self._topology.rank_count),
-            nbytes=self._nbytes * (64 - part) // 64,
+            nbytes=self._nbytes * (WHOLE - part) // WHOLE,
         ).schedule
-        return _one_after_the_other(found, part, rest, 64 - part)
+        return _one_after_the_other(found, part, rest, WHOLE - part)
 
     def _around(self, pieces: int, nbytes: int) -> Schedule:
         if not is_full_mesh(self._topology):
             return self._packed.schedule(pieces=pieces, nbytes=nbytes)
         check_pieces("late_forest", pieces)
         return stars_around(self._topology, self._late_rank, pieces=pieces, nbytes=nbytes)
+
+
+def in_stars(topology: Topology, late_rank: int, pieces: int, nbytes: int, part: int) -> Schedule:
+    """Make an all-reduce for ranks that are one hop apart: what `late_forest` makes where every two have a link.
+
+    So many 64ths of the buffer go around the late rank; a direct all-reduce of the rest follows.
+    """
+    first = stars_around(topology, late_rank, pieces=pieces, nbytes=nbytes * part // WHOLE)
+    if part == WHOLE:
+        return first
+    return _one_after_the_other(first, part, all_reduce_direct(topology.rank_count), WHOLE - part)
 
 
 def _one_after_the_other(first: Schedule, first_part: int, second: Schedule, second_part: int) -> Schedule:

@@ -31,12 +31,6 @@ def is_lone_switch(topology: Topology) -> bool:
     return bool(np.array_equal(np.sort(up), np.arange(n)) and np.array_equal(np.sort(down), np.arange(n)))
 
 
-def is_behind_one_switch(topology: Topology) -> bool:
-    """Say whether one switch is an end of every link, of which a rank may have several."""
-    n, links = topology.rank_count, np.asarray(topology.links)
-    return topology.switch_count == 1 and bool((np.maximum(links["src"], links["dst"]) == n).all())
-
-
 def broadcast_through_all(rank_count: int, root: int, pieces: int, lag: int = 1) -> Schedule:
     """Let the root give each other rank a share, which hands it on to all others while further pieces of it come.
 
