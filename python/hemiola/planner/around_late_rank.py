@@ -143,7 +143,7 @@ def _ranks_per_host(topology: Topology, task: Task) -> int | None:
 
 
 def matched_around_late_rank(question: Question) -> Iterator[Candidate | LeftOut]:
-    """List schedules of few chunks, and of as many as bring what filling the ways takes down to a share of the bound, or as fit.
+    """List schedules of few chunks, and as many as bring the filling of ways down to a share of the bound, or as fit.
 
     Where ranks are slow, for links as slow as they are now. Nothing where the others reach each other through the late
     rank alone. Behind one switch, where formulas count, theirs is the time of the broadcast and a latency.
