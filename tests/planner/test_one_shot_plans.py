@@ -165,3 +165,22 @@ def test_few_bytes_from_one_root_go_in_one_two_or_four_chunks(kind: str, nbytes:
     tried = {one.variant for one in plan.alternatives if one.name == "synthesized"}
     assert {"1 chunks", "2 chunks", "4 chunks"} <= tried
     assert hm.verify(plan.schedule) == []
+
+
+def test_on_a_line_small_buffers_swing_from_the_farthest_peers_to_the_nearest() -> None:
+    """Given 4 ranks, 35 KB, 1 us a link and a message. Rank 1 comes 2.2 us late, when its first message is to wait."""
+    network = hm.topologies.mesh([4], latency_s=1e-6, bandwidth=100e9, message_s=1e-6)
+    late = hm.Conditions(late={1: 2.2e-6})
+    plan = hm.plan(network, "all_reduce", 35_000, late)
+    assert plan.name == "bine"
+    assert hm.verify(plan.schedule) == []
+    swing = hm.algorithms.all_reduce_swing((4,))
+    assert plan.seconds < 0.75 * hm.simulate(swing, network, 35_000, late).seconds
+
+
+def test_a_tapered_group_swings_whole_buffers() -> None:
+    speed = {"latency_s": 1e-6, "bandwidth": 100e9, "nic_latency_s": 5e-6, "nic_bandwidth": 25e9}
+    network = hm.topologies.hosts(8, 1, **speed, nic_message_s=1e-6, nodes_per_group=4, taper=4.0)
+    plan = hm.plan(network, "all_reduce", 58_814)
+    swing = hm.algorithms.all_reduce_swing((8,))
+    assert plan.seconds <= 1.0005 * hm.simulate(swing, network, 58_814).seconds

@@ -3,11 +3,14 @@ several numbers of parts, and where latency decides, recursive multiplying [ruef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from hemiola._core import Schedule
 from hemiola._core.algorithms import (
     all_reduce_recursive_multiplying,
     all_reduce_recursive_multiplying_transfers,
@@ -21,8 +24,8 @@ from hemiola.planner.question import Question
 from hemiola.planner.synthesized import buffers_in_time
 
 _NAME = "all_reduce_themis"
-#: Its name among candidates.
-MULTIPLYING = "all_reduce_recursive_multiplying"
+#: Their names among candidates.
+MULTIPLYING, BINE = "all_reduce_recursive_multiplying", "bine"
 #: Parts that are tried: few for small buffers, many to keep all dimensions busy.
 _PARTS = (1, 4, 16, 64)
 
@@ -130,20 +133,40 @@ def _on_grid(question: Question) -> Iterator[Steps]:
 
 
 def swinging(question: Question) -> Iterator[Candidate]:
-    """List Swing [desensi2024] on tori whose sides are powers of two, in as many parts as links leave a rank, and where
-    messages cost time, whole. Its formula is the lower bound."""
-    task, grid = question.task, question.task.grid
-    if task.nbytes == 0 or grid is None or {*grid.wires} != {"ring"} or task.rank_count.bit_count() > 1:
+    """List Swing [desensi2024] where ranks are a power of two. Its formula is the lower bound.
+
+    On tori in as many parts as links leave a rank, and where messages cost time, whole. Elsewhere whole, as on one ring,
+    and from the farthest peers to the nearest, as Bine's butterflies (arXiv 2508.17311, section 3): fewer buffers cross
+    the middle of a line or a tapered link at once.
+    """
+    task, grid, n = question.task, question.task.grid, question.task.rank_count
+    if task.nbytes == 0 or n.bit_count() > 1:
         return
-    for parts in sorted(
-        {1 if "dear messages" in question.traits else 2 * len(grid.dims), 2 * len(grid.dims)}
-    ):
-        arguments: dict[str, Any] = {"dims": grid.dims, "parts": parts}
-        count = parts * task.rank_count * (task.rank_count.bit_length() - 1)
-        make = partial(all_reduce_swing, **arguments)
-        yield Candidate(
-            "all_reduce_swing", f"{parts} parts", question.bound_s, count, make, arguments=arguments
-        )
+    if grid is not None and {*grid.wires} == {"ring"}:
+        most = 2 * len(grid.dims)
+        for parts in sorted({1 if "dear messages" in question.traits else most, most}):
+            yield _swing(question, grid.dims, parts)
+    elif n.bit_length() - 1 <= buffers_in_time(question.topology, task.nbytes, question.bound_s):
+        yield (ring := _swing(question, (n,), 1))
+        make = partial(_backwards, ring.generate)
+        yield Candidate(BINE, "", question.bound_s, ring.transfer_count, make)
+
+
+def _swing(question: Question, dims: Sequence[int], parts: int) -> Candidate:
+    n = question.task.rank_count
+    arguments: dict[str, Any] = {"dims": dims, "parts": parts}
+    count = parts * n * (n.bit_length() - 1)
+    make = partial(all_reduce_swing, **arguments)
+    return Candidate("all_reduce_swing", f"{parts} parts", question.bound_s, count, make, arguments=arguments)
+
+
+def _backwards(make: Callable[[], Schedule]) -> Schedule:
+    """Let the steps of whole buffers follow each other in the other order, in which they make the same sums."""
+    schedule = make()
+    rows = np.asarray(schedule.transfers)
+    table = np.column_stack([rows[name].astype(np.int64) for name in rows.dtype.names or ()])
+    table[:, 0] = schedule.step_count - 1 - table[:, 0]
+    return Schedule.from_transfers(schedule.collective, table)
 
 
 def _on_hosts(question: Question) -> Iterator[Steps]:
