@@ -50,8 +50,7 @@ _PIECES, _PIECES_OF_ONE_ROOT = (2, 8, 32), (16, 64, 256)
 #: Below, few pieces are tried where only one number can be, and no more chunks than this.
 _SMALL_BUFFER, _MOST_CHUNKS_OF_SMALL = 4 << 20, 256
 #: Bytes of a chunk; smaller ones, beyond the fewest, fill little beside the cost of messages, and are longer to find.
-#: A few chunks from one root are quick to find, and which number of them is best depends on where links lead.
-_LEAST_CHUNK, _FEW_CHUNKS = 64, {"broadcast": 4, "reduce": 4}
+_LEAST_CHUNK = 64
 #: The name of an all-reduce in one shot: an all-gather of whole buffers, with scratch slots for them.
 ONE_SHOT = "one_shot"
 #: Times the lower bound that bringing all buffers to a rank may take: beyond, adding up on the way is faster.
@@ -159,7 +158,9 @@ def _matched(
     unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
     if task.nbytes > 0:
-        fewest = max(_FEW_CHUNKS.get(task.kind, 1), least_chunks)
+        # A few chunks from one root are quick to find, and the best number of them depends on where links lead.
+        few = _CHUNKS[task.kind][1 if task.kind in _WITH_ONE_ROOT else 0]
+        fewest = max(few, least_chunks)
         shares = 1 if task.kind in _WITH_ONE_ROOT else task.rank_count
         most_chunks = min(most_chunks, max(fewest, task.nbytes // (shares * _LEAST_CHUNK)))
     is_switched_exchange = task.kind == "all_to_all" and topology.switch_count > 0
