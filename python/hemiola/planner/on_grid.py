@@ -135,7 +135,7 @@ def _on_grid(question: Question) -> Iterator[Steps]:
 def swinging(question: Question) -> Iterator[Candidate]:
     """List Swing [desensi2024] where ranks are a power of two. Its formula is the lower bound.
 
-    On tori in as many parts as links leave a rank, and where messages cost time, whole. Elsewhere whole, as on one ring,
+    On tori in as many parts as links leave a rank, and where messages cost time, whole. Elsewhere whole on one ring,
     and from the farthest peers to the nearest, as Bine's butterflies (arXiv 2508.17311, section 3): fewer buffers cross
     the middle of a line or a tapered link at once.
     """
