@@ -65,6 +65,7 @@ FORMS = [
         may_miss=True,
     ),
     a_benchmark("plans", "--count 1", may_miss=True),
+    a_benchmark("published", "--report published.md"),
     a_benchmark("random_settings"),
     a_benchmark(
         "shared_memory",

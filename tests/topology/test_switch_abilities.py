@@ -166,3 +166,11 @@ def test_plans_run_on_ranks_and_are_the_same_beside_able_switches():
     assert able.schedule == plain.schedule
     assert (able.seconds, able.bound_s) == (plain.seconds, plain.bound_s)
     assert "The bound assumes: adding takes no time" in able.explain()
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "broadcast", "reduce_scatter", "all_gather"])
+def test_boxes_that_each_have_such_a_switch_get_no_collective_in_it(kind: str) -> None:
+    boxes = topologies.dgx_h100(2)
+    assert hm.plan(boxes, kind, 1 << 20).in_switch is None
+    with pytest.raises(ArgumentError, match="topology '2 x DGX H100' has none"):
+        getattr(hm.algorithms, f"{kind}_in_switch")(boxes)
