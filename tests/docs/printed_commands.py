@@ -44,6 +44,7 @@ FORMS = [
     a_benchmark("calibrate", "--hosts 3 --rounds 1", may_miss=True),
     a_benchmark("bounds", "--count 20 --jobs 1"),
     a_benchmark("damaged_schedules", "--count 4"),
+    a_benchmark("dead_nic", "--calls 2 --size 4KiB --bandwidth 20MB/s"),
     a_benchmark("degraded_nic", "--ranks 4 --size 64KiB", may_miss=True),
     a_benchmark("diagnose", "--rounds 1 --minutes 0.01", may_miss=True),
     a_benchmark("endurance", "--kills 1 --stops 1 --closes 1 --operations 20 --ranks 2"),
