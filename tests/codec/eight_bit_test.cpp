@@ -22,10 +22,11 @@ struct Blocks {
   std::vector<std::int8_t> codes;
 };
 
-Blocks quantized(const Kernels& kernels, const Floats& values, Floats rest) {
+Blocks quantized(const Kernels& kernels, const Floats& values, Floats rest, float factor = 1) {
   Blocks made{std::move(rest), Floats((values.size() + kBlockElements - 1) / kBlockElements + 1, 77),
               std::vector<std::int8_t>(values.size() + 1, 55)};
-  kernels.quantize(values.data(), made.rest.data(), values.size(), made.scales.data(), made.codes.data());
+  kernels.quantize(values.data(), made.rest.data(), values.size(), factor, made.scales.data(),
+                   made.codes.data());
   EXPECT_EQ(made.scales.back(), 77) << "beyond the scales";
   EXPECT_EQ(made.codes.back(), 55) << "beyond the codes";
   made.scales.pop_back();
@@ -38,14 +39,14 @@ Blocks quantized(const Floats& values) {
 }
 
 /// The documented rule, an element at a time.
-Blocks reference(const Floats& values, Floats rest) {
+Blocks reference(const Floats& values, Floats rest, float factor) {
   Blocks made{std::move(rest), {}, std::vector<std::int8_t>(values.size())};
   for (std::size_t begin = 0; begin < values.size(); begin += kBlockElements) {
     const std::size_t end = std::min(values.size(), begin + kBlockElements);
     float most = 0;
     bool is_finite = true;
     for (std::size_t i = begin; i < end; ++i) {
-      made.rest[i] += values[i];
+      made.rest[i] = values[i] + made.rest[i] * factor;
       is_finite = is_finite && std::isfinite(made.rest[i]);
       most = std::fmax(most, std::fabs(made.rest[i]));
     }
@@ -56,7 +57,7 @@ Blocks reference(const Floats& values, Floats rest) {
       const float inverse = 1 / step;
       const float code = is_sent ? std::nearbyint(made.rest[i] * inverse) : 0;
       made.codes[i] = static_cast<std::int8_t>(code);
-      made.rest[i] = !is_finite ? 0 : is_sent ? made.rest[i] - code * step : made.rest[i];
+      made.rest[i] = !is_finite ? 0 : (is_sent ? made.rest[i] - code * step : made.rest[i]) / factor;
     }
   }
   return made;
@@ -86,36 +87,40 @@ Floats odd_values(Random& random, std::size_t count) {
   return values;
 }
 
+void expect_restored(const Kernels& kernels, const Blocks& found, const Floats& before, bool adds) {
+  const std::size_t count = before.size();
+  Floats restored = before, plain = before;
+  restored.push_back(3);
+  (adds ? kernels.add_restored : kernels.restore)(found.scales.data(), found.codes.data(), count, 0.5F,
+                                                  restored.data());
+  EXPECT_EQ(restored.back(), 3);
+  restored.pop_back();
+  for (std::size_t i = 0; i < count; ++i) {
+    const float step = found.scales[i / kBlockElements] * 0.5F, value = found.codes[i] * step;
+    plain[i] = std::isnan(step) ? kEveryBit : adds ? plain[i] + value : value;
+  }
+  expect_same_bits(restored, plain);
+}
+
 TEST(EightBits, AllSetsGiveTheBitsOfTheReference) {
   Random random(41);
-  for (const std::size_t count : {0, 1, 7, 255, 256, 257, 511, 512, 40 * 256 + 3}) {
-    const Floats values = odd_values(random, count);
-    Floats rest = odd_values(random, count);
-    for (float& one : rest)
-      if (!std::isfinite(one)) one = 0;
-    const Blocks expected = reference(values, rest);
-    for (const Kernels& kernels : all_kernels()) {
-      SCOPED_TRACE(std::string(kernels.name) + ", " + std::to_string(count));
-      const Blocks found = quantized(kernels, values, rest);
-      expect_same_bits(found.rest, expected.rest);
-      expect_same_bits(found.scales, expected.scales);
-      EXPECT_EQ(found.codes, expected.codes);
-      for (const bool adds : {false, true}) {
-        Floats restored = rest, plain = rest;
-        restored.push_back(3);
-        (adds ? kernels.add_restored : kernels.restore)(found.scales.data(), found.codes.data(), count, 0.5F,
-                                                        restored.data());
-        EXPECT_EQ(restored.back(), 3);
-        restored.pop_back();
-        for (std::size_t i = 0; i < count; ++i) {
-          const float step = found.scales[i / kBlockElements] * 0.5F, value = found.codes[i] * step;
-          plain[i] = std::isnan(step) ? kEveryBit : adds ? plain[i] + value : value;
-        }
-        expect_same_bits(restored, plain);
+  for (const std::size_t count : {0, 1, 7, 255, 256, 257, 511, 512, 40 * 256 + 3})
+    for (const float factor : {1.0F, 0.125F}) {
+      const Floats values = odd_values(random, count);
+      Floats rest = odd_values(random, count);
+      for (float& one : rest)
+        if (!std::isfinite(one)) one = 0;
+      const Blocks expected = reference(values, rest, factor);
+      for (const Kernels& kernels : all_kernels()) {
+        SCOPED_TRACE(std::string(kernels.name) + ", " + std::to_string(count));
+        const Blocks found = quantized(kernels, values, rest, factor);
+        expect_same_bits(found.rest, expected.rest);
+        expect_same_bits(found.scales, expected.scales);
+        EXPECT_EQ(found.codes, expected.codes);
+        for (const bool adds : {false, true}) expect_restored(kernels, found, rest, adds);
+        if (HasFailure()) return;
       }
-      if (HasFailure()) return;
     }
-  }
 }
 
 TEST(EightBits, EveryCodeIsRestoredAndNothingIsLeft) {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import threading
+import time
 from typing import Any
 from unittest import mock
 
@@ -51,11 +53,11 @@ def sums(sizes: list[int], steps: int) -> list[tuple[int, str, list[str], float,
 
 
 def relative(error: Any, beside: Any) -> float:
-    """Return the worst error beside the largest value of its block."""
+    """Return the worst error beside the largest value that can be in a block with it."""
     worst = 0.0
     for begin in range(0, error.size, 256):
-        block = slice(begin, begin + 256)
-        worst = max(worst, float(np.max(np.abs(error[block])) / np.max(np.abs(beside[block]))))
+        near = slice(max(0, begin - 255), begin + 511)
+        worst = max(worst, float(np.max(np.abs(error[begin : begin + 256])) / np.max(np.abs(beside[near]))))
     return worst
 
 
@@ -123,28 +125,34 @@ def refused() -> list[str]:
     return said
 
 
-def dead_peer(eight_bits: bool, between: bool) -> list[Any]:
-    """The last rank dies before its third call or between its halves: what a survivor hears, and whether its residual
-    and its input have the bits of before."""
+def dead_peer(eight_bits: bool, inside: bool) -> list[Any]:
+    """The last rank dies before its third call or inside it, while rank 0 has rounded and waits for rank 1: what a
+    survivor hears, and whether its residual and its input have the bits of before."""
     comm = hm.init(timeout_s=20)
-    quantizer, size = hm.Quantizer(), 3000
-    with mock.patch("hemiola.quantization.quantizer.pays", return_value=eight_bits):
+    quantizer, size, last = hm.Quantizer(), 30_000, comm.rank_count - 1
+    with mock.patch("hemiola.quantization.choice._pays", return_value=eight_bits):
         for step in range(2):
             quantizer.all_reduce(comm, gradient(comm.rank, step, size))
         if not eight_bits:
             quantizer.residual = gradient(comm.rank, 3, size)
-        assert quantizer.residual is not None
-        before, x = quantizer.residual.copy(), gradient(comm.rank, 2, size)
-        if comm.rank == comm.rank_count - 1:
-            if between:
-                mock.patch("hemiola.quantization.blocks.Blocks.sum_up", _die).start()
-                quantizer.all_reduce(comm, x)
-            _die()
+        residual = quantizer.residual
+        assert residual is not None
+        before, x, has_rounded = bits(residual), gradient(comm.rank, 2, size), []
+        if comm.rank == last:
+            threading.Timer(0.6 if inside else 0, _die).start()
+        elif comm.rank == 1:
+            time.sleep(1.2)
+        elif inside:
+            threading.Timer(0.3, lambda: has_rounded.append(bits(residual) != before)).start()
+        if comm.rank == last and not inside:
+            time.sleep(60)
         try:
             quantizer.all_reduce(comm, x)
         except hm.HemiolaError as error:
             said = f"{type(error).__name__}: {error}"
-    return [said, bits(quantizer.residual) == bits(before), bits(x) == bits(gradient(comm.rank, 2, size))]
+    assert has_rounded == ([True] if comm.rank == 0 and inside else []), has_rounded
+    kept = bits(quantizer.residual) == before, bits(x) == bits(gradient(comm.rank, 2, size))
+    return [said, *kept]
 
 
 def _die(*_: object) -> None:

@@ -76,10 +76,10 @@ def test_wrong_arguments_are_refused_by_name_on_every_rank() -> None:
 
 
 @pytest.mark.parametrize(
-    ("eight_bits", "between"), [(True, False), (True, True), (False, False)], ids=["first", "second", "plain"]
+    ("eight_bits", "inside"), [(True, False), (True, True), (False, False)], ids=["before", "inside", "plain"]
 )
-def test_a_call_that_fails_leaves_residual_and_input_as_they_were(eight_bits: bool, between: bool) -> None:
-    found = hm.launch(work.dead_peer, 3, eight_bits, between, timeout_s=100, on_failure="continue")
+def test_a_call_that_fails_leaves_residual_and_input_as_they_were(eight_bits: bool, inside: bool) -> None:
+    found = hm.launch(work.dead_peer, 3, eight_bits, inside, timeout_s=100, on_failure="continue")
     for said, residual, x in found[:-1]:
         assert said.startswith("LostRankError")
         assert "rank 2" in said

@@ -31,6 +31,7 @@ from hemiola.planner.blocks_of_call import schedule_of_blocks
 from hemiola.planner.budget import Searches
 from hemiola.planner.core_rates import core_rates
 from hemiola.planner.crowding import BETWEEN_HOSTS
+from hemiola.planner.distinct import distinct_messages
 from hemiola.planner.late_rule import late_rule
 from hemiola.planner.machine_model import EngineCosts, memory_network
 from hemiola.planner.memory_speeds import MemorySpeeds, agreed, speeds_of_processes
@@ -199,6 +200,16 @@ class CommunicatorPlans:
         """Return the network to plan for: the one that is emulated or was given; else the measured one, on one host a
         switch with one port a rank."""
         return self._network
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether all ranks are of one host, whose memory carries messages."""
+        return self._shares_memory
+
+    def seconds_of(self, schedule: Schedule, nbytes: int) -> float:
+        """Return what a schedule takes on the network with nobody late, and what messages cost beside."""
+        taken_s = simulate(schedule, self.network(), nbytes, unchecked=True).seconds
+        return taken_s + self._shared_message_s * len(distinct_messages(schedule))
 
     def schedule_of_blocks(self, sizes: BlockSizes) -> Schedule | None:
         """Return the schedule by which blocks of these sizes move, the same on all ranks; None: they go as messages."""

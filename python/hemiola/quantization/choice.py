@@ -1,73 +1,126 @@
-"""Whether an all-reduce goes as eight bits: where the network's plain time is longer than codec and short messages."""
+"""Whether an all-reduce goes as eight bits, by which schedule, and on which links: where the network's plain time is
+longer than codec and short messages."""
 
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hemiola._core import EightBitMessages, Schedule, Topology
 from hemiola._core import codecs as core
+from hemiola._core.algorithms import all_reduce_blueconnect
+from hemiola.algorithms import all_reduce_direct_rounds
 from hemiola.communicator import Communicator
-from hemiola.planner.sparse_rule import MARGIN
-from hemiola.quantization.blocks import BLOCK, BLOCK_BYTES
+from hemiola.errors import ArgumentError
+from hemiola.planner.sparse_rule import MARGIN, least_s, link_bandwidth
+from hemiola.topology.port_speed import port_speed
 
-_known: WeakKeyDictionary[Communicator, dict[int, bool]] = WeakKeyDictionary()
+#: Bytes of a message for each plain byte: a block of 256 elements and its scale.
+SHARE = 260 / 1024
+
+_known: WeakKeyDictionary[Communicator, dict[int, Way | None]] = WeakKeyDictionary()
+
+#: Gives the first rank's byte to all ranks, in place.
+Spread = Callable[[NDArray[np.uint8]], object]
 
 
-class Spread(Protocol):
-    """Gives the first rank's byte to all ranks, in place."""
+class Way(NamedTuple):
+    """How calls of one size go as eight bits.
 
-    def __call__(self, byte: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> object: ...
+    Attributes
+    ----------
+    schedule : Schedule in which a sum is rounded once on its way to its owner, and once on the way from there.
+    rounds_to : by rank, whether this rank's sums to it are rounded.
+    """
+
+    schedule: Schedule
+    rounds_to: list[bool]
+
+    def messages(self, residual: Any) -> EightBitMessages:
+        """Return an all-reduce's `sparse`, by which it adds the residual and leaves its errors there."""
+        return EightBitMessages(residual, self.rounds_to)
 
 
-def pays(comm: Communicator, size: int, spread: Spread) -> bool:
-    """Return whether `size` float32 elements take less time as eight bits; the same on every rank.
+def way_of(comm: Communicator, size: int, spread: Spread) -> Way | None:
+    """Return how `size` float32 elements go as eight bits; None where plain messages take less time.
 
-    The first rank compares the plans once for each size, and tells the others.
+    The first rank compares the schedules once for each size, and tells the others.
     """
     known = _known.setdefault(comm, {})
     if size not in known:
         word = np.zeros(1, np.uint8)
+        schedule = _schedule(comm.topology)
         if comm.rank == 0:
-            word[0] = _seconds(comm, size) * MARGIN < comm.plan("all_reduce", 4 * size).seconds
+            word[0] = _pays(comm, schedule, 4 * size)
         if comm.rank_count > 1:
             spread(word)
-        known[size] = bool(word[0])
+        known[size] = Way(schedule, _rounds_to(comm)) if word[0] else None
     return known[size]
 
 
-def _seconds(comm: Communicator, size: int) -> float:
-    """Return the predicted time of both halves, and of one core that encodes and decodes while no link is busy."""
-    quantize_s, add_s, restore_s = _speeds()
-    n = comm.rank_count
-    coded_bytes = n * -(-size // (n * BLOCK)) * BLOCK_BYTES
-    core_s = size * (quantize_s + (n - 1) / n * add_s + restore_s)
-    halves = (comm.plan(kind, coded_bytes).seconds for kind in ("all_to_all", "all_gather"))
-    return float(core_s + sum(halves))
+def _schedule(network: Topology) -> Schedule:
+    """Return a schedule that rounds once in each direction: direct, and inside hosts first where these are alike."""
+    hosts = _ranks_of_hosts(network)
+    per_host = len(hosts[0])
+    if not 1 < per_host < network.rank_count or any(len(ranks) != per_host for ranks in hosts):
+        return all_reduce_direct_rounds(network.rank_count)
+    grid = all_reduce_blueconnect(
+        [per_host, len(hosts)], ["switch"] * 2, latency_s=1.0, bandwidth=1.0, nbytes=0
+    )
+    return grid.relabel(ranks=sum(hosts, []))
+
+
+def _ranks_of_hosts(network: Topology) -> list[list[int]]:
+    hosts: list[list[int]] = [[] for _ in range(network.node_count)]
+    for rank, host in enumerate(network.nodes.tolist()):
+        hosts[host].append(rank)
+    return [ranks for ranks in hosts if ranks]
+
+
+def _pays(comm: Communicator, schedule: Schedule, nbytes: int) -> bool:
+    """Say whether links and a core, one after the other, leave a third of the plain plan's time."""
+    plain_s, plans = comm.plan("all_reduce", nbytes).seconds, comm._plans
+    if comm.rank_count == 1 or plans.shares_memory or plain_s < least_s(comm.rank_count):
+        return False
+    rounds_to = _rounds_to(comm)
+    if not any(rounds_to):
+        return False
+    inside = max(0, rounds_to.count(False) - 1)  # other ranks of the host
+    inside_bytes = (1 - SHARE) * inside / (inside + 1) * nbytes
+    links_s = plans.seconds_of(schedule, round(SHARE * nbytes)) + inside_bytes / _inside_Bps(comm.topology, 0)
+    return bool(MARGIN * (links_s + nbytes * sum(_speeds())) < plain_s)
+
+
+def _rounds_to(comm: Communicator) -> list[bool]:
+    """Say to which ranks a core rounds and adds a sum in less time than the link needs for the bytes that it saves."""
+    network, own = comm.topology, comm.rank
+    quantize_s, add_s, _ = _speeds()
+
+    def pays(bandwidth: float) -> bool:
+        return MARGIN * (quantize_s + add_s) < (1 - SHARE) / bandwidth
+
+    outside = pays(link_bandwidth(network))
+    inside = outside and pays(_inside_Bps(network, own))
+    hosts = network.nodes
+    return [inside if hosts[rank] == hosts[own] else outside for rank in range(comm.rank_count)]
+
+
+def _inside_Bps(network: Topology, rank: int) -> float:
+    """Return the bytes per second of a rank's port to others of its host; where only other hosts join these, to all."""
+    ranks = np.flatnonzero(network.nodes == network.nodes[rank]).tolist()
+    try:
+        return port_speed(network.of_ranks(ranks)).bandwidth
+    except ArgumentError:
+        return port_speed(network).bandwidth
 
 
 @functools.cache
 def _speeds() -> tuple[float, float, float]:
-    """Measure the seconds for which a core quantizes, adds and restores an element: medians of slices in memory."""
-    elements, slices = 1 << 18, 9
-    values = np.random.default_rng(0).standard_normal((slices, elements), np.float32)
-    rest = np.zeros_like(values)
-    messages = np.empty((slices, elements // BLOCK * BLOCK_BYTES), np.uint8)
-
-    def median_s(work: Callable[[int], None]) -> float:
-        taken = []
-        for one in range(slices):
-            begin = time.perf_counter()
-            work(one)
-            taken.append(time.perf_counter() - begin)
-        return float(np.median(taken)) / elements
-
-    return (
-        median_s(lambda one: core.quantize(values[one], rest[one], messages[one])),
-        median_s(lambda one: core.restore(messages[one], rest[one], 1.0, True)),
-        median_s(lambda one: core.restore(messages[one], rest[one], 1.0, False)),
-    )
+    """Measure the seconds for which a core quantizes, adds and restores a plain byte."""
+    quantized, restored, added = core.eight_bit_speeds()
+    return 1 / quantized, 1 / added, 1 / restored

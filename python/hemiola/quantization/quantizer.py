@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from hemiola._core import Complaint
 from hemiola.arguments import typed
 from hemiola.communicator import Communicator
+from hemiola.communicator.kinds import ALL_REDUCE
 from hemiola.pruning.residual import unlike
-from hemiola.quantization.blocks import Blocks
-from hemiola.quantization.choice import pays
+from hemiola.quantization.choice import Way, way_of
 
 
 @typed
@@ -49,8 +49,16 @@ class Quantizer:
     """
 
     def __init__(self) -> None:
-        self.residual: NDArray[np.float32] | None = None
-        self._blocks: Blocks | None = None
+        self._residual: NDArray[np.float32] | None = None
+        self._way: Way | None = None  #: by which the residual came about: this rank rounds nothing else of it
+
+    @property
+    def residual(self) -> NDArray[np.float32] | None:
+        return self._residual
+
+    @residual.setter
+    def residual(self, residual: NDArray[np.float32] | None) -> None:
+        self._residual, self._way = residual, None
 
     def all_reduce(
         self,
@@ -90,14 +98,16 @@ class Quantizer:
         if (wrong := self._wrong(x, op, to)) is not None:
             refused: Any = Complaint(wrong)
             comm.all_reduce(refused, timeout_s=timeout_s)
-        if not pays(comm, x.size, lambda word: comm.broadcast(word, 0, timeout_s=timeout_s)):
-            self._plain(comm, x, op, to, timeout_s)
-            return to
-        if self.residual is None:
-            self.residual = np.zeros_like(x)
-        self.residual = np.require(self.residual, requirements=["C", "W"])  # somebody may have set it
-        rest = self.residual.reshape(-1)
-        self._run(comm, x.reshape(-1), rest, op == "average", timeout_s).restore(to.reshape(-1))
+        way = way_of(comm, x.size, lambda word: comm.broadcast(word, 0, timeout_s=timeout_s))
+        is_new = way is None or way is not self._way
+        rest = None if way is None else np.zeros_like(x) if is_new else self._residual
+        pays = is_new and self._residual is not None  # the whole debt: parts may be of elements that others round now
+        terms, result = (x + self._residual,) * 2 if pays else (x, to)
+        schedule, messages = (None, None) if way is None else (way.schedule, way.messages(rest))
+        comm._run(ALL_REDUCE, terms, result, op, 0, schedule, False, timeout_s, messages)
+        if pays:
+            to[...] = result
+        self._residual, self._way = rest, way
         return to
 
     def _wrong(self, x: Any, op: str, to: Any) -> str | None:
@@ -113,26 +123,3 @@ class Quantizer:
             return "out: expected an array that can be written, found a read-only one"
         wrong = unlike(x, self.residual, to)
         return None if wrong is None else f"{wrong}; each buffer needs a Quantizer of its own"
-
-    def _plain(self, comm: Communicator, x: Any, op: str, to: Any, timeout_s: float | None) -> None:
-        """Round nothing, and pay the whole debt."""
-        if self.residual is None:
-            comm.all_reduce(x, op, out=to, timeout_s=timeout_s)
-        else:
-            to[...] = comm.all_reduce(x + self.residual, op, timeout_s=timeout_s)  # a failure leaves x
-            self.residual = None
-
-    def _run(self, comm: Communicator, x: Any, rest: Any, average: bool, timeout_s: float | None) -> Blocks:
-        """Return the messages of the result."""
-        if self._blocks is None or not self._blocks.fits(x.size, comm.rank, comm.rank_count):
-            self._blocks = Blocks(x.size, comm.rank, comm.rank_count)
-        blocks = self._blocks
-        blocks.quantize(x, rest)
-        try:
-            comm.all_to_all(blocks.sent, out=blocks.received, sparse=False, timeout_s=timeout_s)
-            blocks.sum_up(x, rest, average)
-            comm.all_gather(blocks.result, out=blocks.received, sparse=False, timeout_s=timeout_s)
-        except BaseException:  # an interrupt too
-            blocks.take_back(rest)
-            raise
-        return blocks

@@ -133,7 +133,12 @@ void CallArguments::read_sparse(nb::handle object) {
     call_.sparse = SparseMode::where_seen;
   else if (object.ptr() == Py_True)
     call_.sparse = SparseMode::yes;
-  else if (object.ptr() != Py_False)
+  else if (nb::isinstance<EightBitMessages>(object)) {
+    const auto& messages = nb::cast<const EightBitMessages&>(object);
+    call_.sparse = SparseMode::eight_bits;
+    call_.rounds_to = messages.rounds_to;
+    read_array(messages.residual, &rest_, &call_.rest);
+  } else if (object.ptr() != Py_False)
     complain(object, "True, False or None as sparse");
 }
 

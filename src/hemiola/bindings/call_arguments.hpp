@@ -4,9 +4,11 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hemiola/bindings/array_argument.hpp"
 #include "hemiola/bindings/left_to_python.hpp"
@@ -22,6 +24,12 @@ struct Complaint {
 /// The operation that multiplies by a factor of this rank before it adds; passed in place of an operation's name.
 struct PremulSum {
   double factor;
+};
+
+/// Messages of eight bits an element; passed in place of a call's `sparse`.
+struct EightBitMessages {
+  nanobind::object residual;
+  std::shared_ptr<const std::vector<bool>> rounds_to;  ///< as of Rounding
 };
 
 /// A collective or the barrier. Throws ArgumentError for another name.
@@ -56,7 +64,7 @@ class CallArguments {
   /// The first complaint counts. One that came in place of an argument says more than our own finding.
   void complain(nanobind::handle object, const std::string& expected);
 
-  ArrayArgument input_, output_;
+  ArrayArgument input_, output_, rest_;
   Call call_;
 };
 

@@ -12,7 +12,6 @@
 #include "hemiola/codec/chosen_format.hpp"
 #include "hemiola/codec/decoder.hpp"
 #include "hemiola/codec/encoder.hpp"
-#include "hemiola/codec/kernels/kernels.hpp"
 #include "hemiola/codec/speed.hpp"
 
 namespace nb = nanobind;
@@ -85,8 +84,15 @@ std::tuple<std::string, std::string, std::size_t, std::size_t, std::size_t> desc
           info.elements / codec::elements_per(info.dtype), info.nonzeros, info.bytes};
 }
 
-/// Compress, decompress, add: plain bytes per second.
-std::tuple<double, double, double> speeds(double density, const std::optional<std::string>& format) {
+using PySpeeds = std::tuple<double, double, double>;  ///< compress, decompress, add: plain bytes per second
+
+PySpeeds eight_bit_speeds() {
+  const GilReleased release;
+  const codec::Speeds found = codec::measure_eight_bit_speeds();
+  return {found.compress_Bps, found.decompress_Bps, found.add_Bps};
+}
+
+PySpeeds speeds(double density, const std::optional<std::string>& format) {
   const std::optional<codec::Format> chosen = format_of(format);
   const GilReleased release;
   const codec::Speeds found = codec::measure_speeds(density, chosen);
@@ -99,55 +105,10 @@ std::optional<std::string> choose(const std::optional<std::string>& format) {
   return before ? std::optional(std::string(codec::name_of(*before))) : std::nullopt;
 }
 
-/// A message of eight-bit blocks: their scales, then their codes.
-struct EightBits {
-  float* scales;
-  std::int8_t* codes;
-
-  static std::size_t bytes(std::size_t elements) {
-    return (elements + codec::kBlockElements - 1) / codec::kBlockElements * sizeof(float) + elements;
-  }
-  /// The arrays are of hemiola.quantization.blocks, which gives them these sizes and types.
-  EightBits(const ArrayView& message, std::size_t elements)
-      : scales(reinterpret_cast<float*>(message.data)),
-        codes(reinterpret_cast<std::int8_t*>(message.data) + bytes(elements) - elements) {
-    const bool is_aligned = reinterpret_cast<std::uintptr_t>(message.data) % alignof(float) == 0;
-    HEMIOLA_CHECK(is_aligned && static_cast<std::size_t>(message.byte_count()) == bytes(elements),
-                  "message of eight-bit blocks");
-  }
-};
-
-void quantize(nb::handle x, nb::handle rest, nb::handle message) {
-  ArrayArgument values, left, to;
-  take_array(values, x, "x");
-  take_array(left, rest, "rest");
-  take_array(to, message, "message");
-  const std::size_t elements = codec_elements(values.view());
-  HEMIOLA_CHECK(values.view().dtype == DType::float32 && left.view().dtype == DType::float32 &&
-                    codec_elements(left.view()) == elements && left.view().writable && to.view().writable,
-                "arrays to quantize");
-  const EightBits blocks(to.view(), elements);
-  GilReleased release;
-  codec::best_kernels().quantize(reinterpret_cast<const float*>(values.view().data),
-                                 reinterpret_cast<float*>(left.view().data), elements, blocks.scales,
-                                 blocks.codes);
-}
-
-void restore(nb::handle message, nb::handle out, float factor, bool adds) {
-  ArrayArgument from, to;
-  take_array(from, message, "message");
-  take_array(to, out, "out");
-  HEMIOLA_CHECK(to.view().dtype == DType::float32 && to.view().writable, "array to restore");
-  const std::size_t elements = codec_elements(to.view());
-  const EightBits blocks(from.view(), elements);
-  const codec::Kernels& kernels = codec::best_kernels();
-  GilReleased release;
-  (adds ? kernels.add_restored : kernels.restore)(blocks.scales, blocks.codes, elements, factor,
-                                                  reinterpret_cast<float*>(to.view().data));
-}
-
 std::vector<std::string> format_names() {
-  return {codec::kFormatNames.begin(), codec::kFormatNames.end()};
+  std::vector<std::string> names;
+  for (const codec::Format format : codec::kFormats) names.emplace_back(codec::name_of(format));
+  return names;
 }
 
 }  // namespace
@@ -159,9 +120,7 @@ void bind_codecs(nb::module_& m) {
   codecs.def("decode", &decode_array, "encoded"_a, "out"_a, "See hemiola.codecs.decode.");
   codecs.def("speeds", &speeds, "density"_a, "format"_a.none(), "See hemiola.codecs.speeds.");
   codecs.def("choose", &choose, "format"_a.none(), "See hemiola.codecs.choose.");
-  codecs.def("quantize", &quantize, "x"_a, "rest"_a, "message"_a, "See hemiola.quantization.blocks.");
-  codecs.def("restore", &restore, "message"_a, "out"_a, "factor"_a, "adds"_a,
-             "See hemiola.quantization.blocks.");
+  codecs.def("eight_bit_speeds", &eight_bit_speeds, "See hemiola.quantization.choice.");
   codecs.def("describe", &describe, "encoded"_a, "See hemiola.codecs.describe.");
 }
 

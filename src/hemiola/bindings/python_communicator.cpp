@@ -200,8 +200,8 @@ std::pair<PyCommunicator::CountByFormat, PyCommunicator::CountByFormat> PyCommun
   const SentForms sent = between_operations([](Communicator& c) { return c.sent_forms(interrupted()); });
   const auto named = [](const SentForms::ByFormat& counts) {
     CountByFormat told;
-    for (const codec::Format format : codec::kFormats)
-      told.emplace(codec::name_of(format), counts[static_cast<std::size_t>(format)]);
+    for (std::size_t format = 0; format < codec::kFormatNames.size(); ++format)
+      told.emplace(codec::kFormatNames[format], counts[format]);
     return told;
   };
   return {named(sent.added), named(sent.copied)};

@@ -396,6 +396,15 @@ void bind_runtime(nb::module_& m) {
       .def(nb::init<std::string>(), "text"_a)
       .def_ro("text", &Complaint::text);
   m.def("wire_names", &wire_names, "The kinds of wire that HEMIOLA_WIRE may ask for.");
+  nb::class_<EightBitMessages>(m, "EightBitMessages",
+                               "Messages of eight bits an element; in place of a call's `sparse`.")
+      .def(
+          "__init__",
+          [](EightBitMessages* messages, nb::object residual, std::vector<bool> rounds_to) {
+            new (messages) EightBitMessages{
+                std::move(residual), std::make_shared<const std::vector<bool>>(std::move(rounds_to))};
+          },
+          "residual"_a, "rounds_to"_a);
   bind_messages(m);
   bind_options(m);
   bind_health(m);

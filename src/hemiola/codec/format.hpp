@@ -15,9 +15,10 @@
 
 namespace hemiola::codec {
 
-enum class Format : std::uint8_t { dense, pici, ef, hier, coo };
+enum class Format : std::uint8_t { dense, pici, ef, hier, coo, int8 };
 
-inline constexpr std::array<std::string_view, 5> kFormatNames = {"dense", "pici", "ef", "hier", "coo"};
+inline constexpr std::array<std::string_view, 6> kFormatNames = {"dense", "pici", "ef", "hier", "coo", "int8"};
+/// Those that lose nothing. `int8` has a reader and a writer of its own: see eight_bits.hpp.
 inline constexpr std::array<Format, 5> kFormats = {Format::dense, Format::pici, Format::ef, Format::hier,
                                                    Format::coo};
 /// The format of a message where nobody names one. `coo` is no choice: it is at most 8 bytes smaller than

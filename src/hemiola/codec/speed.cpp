@@ -8,6 +8,7 @@
 #include "hemiola/base/huge_pages.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/codec/decoder.hpp"
+#include "hemiola/codec/eight_bits.hpp"
 #include "hemiola/codec/encoder.hpp"
 
 namespace hemiola::codec {
@@ -86,6 +87,23 @@ Speeds measure_speeds(double density, std::optional<Format> format) {
       median_s(slices, [&](const Slice& slice) { decoder.combine(Op::sum, add, open(slice)); });
   const double bytes = kElements * sizeof(float);
   return {bytes / compress_s, bytes / decompress_s, bytes / add_s};
+}
+
+Speeds measure_eight_bit_speeds() {
+  Memory memory;
+  Random random(0);
+  for (float& element : memory.elements) element = static_cast<float>(random.below(kResolution));
+  std::vector<Slice> slices = memory.slices();
+  const auto open = [](const Slice& slice) {
+    return open_eight_bits(slice.room.first(eight_bit_bytes(kElements)), kElements);
+  };
+  const double write_s = median_s(slices, [](const Slice& slice) {
+    write_eight_bits(slice.elements, slice.decoded, kElements, 1, slice.room.data());
+  });
+  const double restore_s = median_s(slices, [&](const Slice& slice) { open(slice).restore(slice.decoded); });
+  const double add_s = median_s(slices, [&](const Slice& slice) { open(slice).add(slice.decoded); });
+  const double bytes = kElements * sizeof(float);
+  return {bytes / write_s, bytes / restore_s, bytes / add_s};
 }
 
 }  // namespace hemiola::codec

@@ -17,5 +17,7 @@ struct Speeds {
 /// The median of slices of 512 KiB in memory; about 50 ms. In the smallest format where none is named. Of arrays that are
 /// worth it, those with one nonzero in ten are the slowest: fewer are faster, and more make a message little shorter.
 Speeds measure_speeds(double density = 0.1, std::optional<Format> format = std::nullopt);
+/// The same of messages of eight-bit blocks.
+Speeds measure_eight_bit_speeds();
 
 }  // namespace hemiola::codec

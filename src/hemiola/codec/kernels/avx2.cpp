@@ -247,9 +247,9 @@ HEMIOLA_AVX2 std::size_t read_ef(const EfStreams& from, std::uint64_t* bitmap) {
   return read_ef_plainly(from, bitmap);
 }
 
-HEMIOLA_AVX2 void quantize(const float* values, float* rest, std::size_t elements, float* scales,
+HEMIOLA_AVX2 void quantize(const float* values, float* rest, std::size_t elements, float factor, float* scales,
                            std::int8_t* codes) {
-  quantize_plainly(values, rest, elements, scales, codes);
+  quantize_plainly(values, rest, elements, factor, scales, codes);
 }
 template <bool kAdds>
 HEMIOLA_AVX2 void restore(const float* scales, const std::int8_t* codes, std::size_t elements, float factor,

@@ -21,22 +21,22 @@ inline constexpr float kMostStep =
     std::bit_cast<float>(std::bit_cast<std::uint32_t>(std::numeric_limits<float>::max() / kLargestCode) - 1);
 
 [[gnu::always_inline]] inline void quantize_block(const float* values, float* rest, std::size_t count,
-                                                  float* scale, std::int8_t* codes) {
+                                                  float factor, float* scale, std::int8_t* codes) {
   /// Added to a small float it leaves the nearest integer, of two the even one, in the lowest bits.
   constexpr float kRounder = 12582912;  // 1.5 * 2^23
   std::uint32_t most = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    rest[i] += values[i];
+    rest[i] = rest[i] * factor + values[i];
     const std::uint32_t magnitude = magnitude_bits(rest[i]);
     most = magnitude > most ? magnitude : most;
   }
   const bool is_finite = most < kInfinityBits;
   const float exact = std::bit_cast<float>(most) / kLargestCode, step = exact < kMostStep ? exact : kMostStep;
+  const float whole = 1 / factor;
   if (!is_finite || step < std::numeric_limits<float>::min()) {
     *scale = is_finite ? 0 : kEveryBit;
     for (std::size_t i = 0; i < count; ++i) codes[i] = 0;
-    if (!is_finite)
-      for (std::size_t i = 0; i < count; ++i) rest[i] = 0;
+    for (std::size_t i = 0; i < count; ++i) rest[i] = is_finite ? rest[i] * whole : 0;
     return;
   }
   *scale = step;
@@ -45,7 +45,7 @@ inline constexpr float kMostStep =
     const float rounded = rest[i] * inverse + kRounder;
     codes[i] = static_cast<std::int8_t>(std::bit_cast<std::int32_t>(rounded) -
                                         std::bit_cast<std::int32_t>(kRounder));
-    rest[i] -= (rounded - kRounder) * step;
+    rest[i] = (rest[i] - (rounded - kRounder) * step) * whole;
   }
 }
 
@@ -65,13 +65,13 @@ template <bool kAdds>
 
 // A whole block's loops have a constant end.
 [[gnu::always_inline]] inline void quantize_plainly(const float* values, float* rest, std::size_t elements,
-                                                    float* scales, std::int8_t* codes) {
+                                                    float factor, float* scales, std::int8_t* codes) {
   const std::size_t whole = elements / kBlockElements, left = elements % kBlockElements;
   for (std::size_t b = 0; b < whole; ++b)
-    quantize_block(values + b * kBlockElements, rest + b * kBlockElements, kBlockElements, scales + b,
-                   codes + b * kBlockElements);
+    quantize_block(values + b * kBlockElements, rest + b * kBlockElements, kBlockElements, factor,
+                   scales + b, codes + b * kBlockElements);
   const std::size_t begin = whole * kBlockElements;
-  if (left > 0) quantize_block(values + begin, rest + begin, left, scales + whole, codes + begin);
+  if (left > 0) quantize_block(values + begin, rest + begin, left, factor, scales + whole, codes + begin);
 }
 
 template <bool kAdds>

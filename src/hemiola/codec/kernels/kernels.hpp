@@ -57,10 +57,11 @@ inline constexpr std::size_t kBlockElements = 256;
 /// The NaN whose bits are all set, as the runtime makes it.
 inline constexpr float kEveryBit = std::bit_cast<float>(0xffffffffU);
 
-/// Adds float32 values to `rest`, writes the nearest eight-bit values, and leaves in `rest` the sums less those. A scale is
+/// Adds `rest` times `factor`, a power of two, to float32 values, writes the nearest eight-bit values, and leaves in `rest`
+/// the sums less those, over the factor. A scale is
 /// the block's largest magnitude / 127, rounded down where 127 of it would be infinity. Where it is below the least normal
 /// float, scale and codes are zero. A block with an infinity or a NaN has the scale kEveryBit, and leaves no rest.
-using Quantize = void (*)(const float* values, float* rest, std::size_t elements, float* scales,
+using Quantize = void (*)(const float* values, float* rest, std::size_t elements, float factor, float* scales,
                           std::int8_t* codes);
 /// Adds the eight-bit values times `factor`, or writes them. A scale that is not finite makes a block of kEveryBit.
 using Restore = void (*)(const float* scales, const std::int8_t* codes, std::size_t elements, float factor,

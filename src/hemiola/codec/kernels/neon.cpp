@@ -129,8 +129,9 @@ std::size_t read_ef(const EfStreams& from, std::uint64_t* bitmap) {
   return read_ef_plainly(from, bitmap);
 }
 
-void quantize(const float* values, float* rest, std::size_t elements, float* scales, std::int8_t* codes) {
-  quantize_plainly(values, rest, elements, scales, codes);
+void quantize(const float* values, float* rest, std::size_t elements, float factor, float* scales,
+              std::int8_t* codes) {
+  quantize_plainly(values, rest, elements, factor, scales, codes);
 }
 template <bool kAdds>
 void restore(const float* scales, const std::int8_t* codes, std::size_t elements, float factor,

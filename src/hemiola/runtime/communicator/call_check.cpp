@@ -136,6 +136,26 @@ void check_reduction(const Call& call, DType dtype) {
                         std::string(name_of(dtype)));
 }
 
+/// Eight bits are for all-reduces of float32 by a schedule that rounds a sum once in each direction.
+void check_eight_bits(const Call& call, int rank_count) {
+  if (call.sparse != SparseMode::eight_bits) return;
+  const std::string expected = "messages of eight bits an element: expected ";
+  if (call.kind != OperationKind::all_reduce || !call.schedule)
+    throw ArgumentError(expected + "an all_reduce with a schedule, found " + std::string(name_of(call.kind)));
+  if (call.input->dtype != DType::float32)
+    throw ArgumentError(expected + "float32, found " + std::string(name_of(call.input->dtype)));
+  if (call.op != Op::sum && call.op != Op::average)
+    throw ArgumentError(expected + "op='sum' or 'average', found '" + std::string(name_of(call.op)) + "'");
+  const bool fits = call.rest && call.rest->dtype == DType::float32 && call.rest->contiguous &&
+                    call.rest->writable && call.rest->element_count() == call.input->element_count();
+  if (!fits)
+    throw ArgumentError(expected + "a writable residual for " + describe(*call.input) + ", found " +
+                        (call.rest ? describe(*call.rest) : "none"));
+  if (call.rounds_to && static_cast<int>(call.rounds_to->size()) != rank_count)
+    throw ArgumentError(expected + "a choice for each of " + std::to_string(rank_count) + " ranks, found " +
+                        std::to_string(call.rounds_to->size()));
+}
+
 }  // namespace
 
 std::int64_t ArrayView::element_count() const {
@@ -176,6 +196,7 @@ CallShape check_call(const Call& call, Rank self, int rank_count) {
                         describe(*call.input));
   const auto block_bytes = shape.block_elements * static_cast<std::int64_t>(bytes_of(call.input->dtype));
   shape.in_place = is_in_place(call, self, block_bytes);
+  check_eight_bits(call, rank_count);
   return shape;
 }
 

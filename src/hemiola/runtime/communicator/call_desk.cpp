@@ -25,6 +25,7 @@ void describe(const Call& call, const CallShape& shape, Signature* signature) {
 
 /// Where nobody looks for zeros first.
 Coding coding_of(SparseMode mode) {
+  if (mode == SparseMode::eight_bits) return Coding::eight_bits;
   return mode == SparseMode::yes ? Coding::fastest : Coding::none;
 }
 
@@ -79,6 +80,7 @@ void CallDesk::fill(const Call& call, const Check& check, PreparedCall* to) {
   signature.root = static_cast<std::int32_t>(call.root);
   signature.sparse = call.sparse;
   if (call.input) buffers.input = call.input->data, buffers.input_blocks = call.input->blocks;
+  if (call.rest) buffers.rounding = {reinterpret_cast<float*>(call.rest->data), call.rounds_to};
   if (call.output) buffers.output = call.output->data, buffers.output_blocks = call.output->blocks;
   std::lock_guard lock(mutex_);
   to->key = {call.kind,

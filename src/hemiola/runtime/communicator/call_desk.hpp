@@ -49,6 +49,8 @@ struct Call {
   SparseMode sparse = SparseMode::no;
   std::optional<ArrayView> input;
   std::optional<ArrayView> output;
+  std::optional<ArrayView> rest = {};  ///< of eight bits: as of Rounding
+  std::shared_ptr<const std::vector<bool>> rounds_to = {};
   std::shared_ptr<const Schedule> schedule;  ///< null: choose one
   std::string algorithm;                     ///< then of this name; empty: any
   bool has_blocks_by_weight = false;         ///< of the schedule: see kBlocksByWeight

@@ -36,11 +36,12 @@ constexpr OperationKind operation_of(CollectiveKind kind) {
   return static_cast<OperationKind>(kind);
 }
 
-/// Whether messages may leave zeros out.
+/// Whether messages may leave zeros out, or bits.
 enum class SparseMode : std::uint8_t {
   no,
   yes,
   where_seen,  ///< where ranks have seen that it pays, and by no other schedule than without
+  eight_bits,  ///< no zeros, but all but eight bits of each element
 };
 
 /// 64 bytes without gaps, so that comparing is comparing bytes. Not aligned to them: an operation of its own holds one, and

@@ -18,6 +18,13 @@ namespace hemiola {
 /// The memory of each block of a buffer; null: they lie one behind the other.
 using BlockMemory = std::shared_ptr<const std::vector<std::byte*>>;
 
+/// Of an all-reduce whose messages have eight bits an element: the rounding errors that this rank adds next time.
+struct Rounding {
+  float* rest = nullptr;  ///< by element of the buffer
+  /// By rank: whether sums on their way there are rounded; null: all are. Results are everywhere.
+  std::shared_ptr<const std::vector<bool>> to = {};
+};
+
 /// The user's memory. In place, the two overlap where a chunk lies in both; never where one is in blocks.
 struct Buffers {
   const std::byte* input = nullptr;  ///< the first block's, where it is in blocks
@@ -25,6 +32,7 @@ struct Buffers {
   std::optional<int> device = {};  ///< in whose memory they are; nothing: the host's
   BlockMemory input_blocks = {};
   BlockMemory output_blocks = {};
+  Rounding rounding = {};
 
   InBlocks in_blocks() const { return {input_blocks != nullptr, output_blocks != nullptr}; }
 };

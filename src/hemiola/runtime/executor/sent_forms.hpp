@@ -10,7 +10,7 @@ namespace hemiola {
 
 /// Values, or slices of them, by format; those sent plain count as dense. Programs that are not coded count nothing.
 struct SentForms {
-  using ByFormat = std::array<std::uint64_t, codec::kFormats.size()>;
+  using ByFormat = std::array<std::uint64_t, codec::kFormatNames.size()>;
 
   ByFormat added = {};   ///< to the receiver's value, as in a reduce-scatter
   ByFormat copied = {};  ///< as in an all-gather

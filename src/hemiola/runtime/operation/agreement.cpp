@@ -23,6 +23,7 @@ std::string describe_schedule(const Signature& signature) {
 }
 
 std::string describe_sparse(SparseMode mode) {
+  if (mode == SparseMode::eight_bits) return "messages of eight bits an element";
   if (mode == SparseMode::where_seen) return "sparse=None";
   return mode == SparseMode::yes ? "sparse=True" : "sparse=False";
 }

@@ -8,6 +8,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/plain_copy.hpp"
 #include "hemiola/base/rounding.hpp"
+#include "hemiola/runtime/executor/host/combine.hpp"
 #include "hemiola/runtime/executor/program/coded_forms.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 
@@ -32,12 +33,21 @@ std::span<const std::byte> split_first(std::span<const std::byte>* joined) {
 }  // namespace
 
 void Coder::begin(const Program& program, const Regions& regions, const Arithmetic& arithmetic,
-                  Combine combine) {
+                  Combine combine, const Rounding& rounding) {
   program_ = &program;
   regions_ = &regions;
   arithmetic_ = arithmetic;
   combine_ = combine;
   sizes_.assign(program.forms.size(), 0);
+  former_.clear();
+  changed_.clear();
+  rounding_ = rounding;
+  if (program.coding == Coding::eight_bits) {
+    const bool is_average = arithmetic.op == Op::average;
+    rest_factor_ =
+        is_average ? static_cast<float>(average_factor(arithmetic.dtype, arithmetic.divisor)) : 1.0F;
+    return;
+  }
   format_ = codec::chosen_format();
   const std::byte* const input = at({Region::input, 0});
   const std::size_t blocks =
@@ -47,7 +57,8 @@ void Coder::begin(const Program& program, const Regions& regions, const Arithmet
 }
 
 /// Encodes a value into its form's memory; returns its size, the plain one where that is (nearly) no larger.
-std::size_t Coder::encoded(const Piece& piece) {
+std::size_t Coder::encoded(const Piece& piece, Rank peer) {
+  if (program_->coding == Coding::eight_bits) return rounded(piece, peer);
   const auto plain = static_cast<std::size_t>(form(piece).bytes);
   if (!attempts_.next()) return plain;
   scan(piece);
@@ -59,6 +70,34 @@ std::size_t Coder::encoded(const Piece& piece) {
   return pays ? encoder_.write(format) : plain;
 }
 
+/// As `encoded`, in eight bits an element. The rank that sums a value works on with what all others get of it.
+std::size_t Coder::rounded(const Piece& piece, Rank peer) {
+  const CodedForm& of = form(piece);
+  const auto plain = static_cast<std::size_t>(of.bytes), elements = plain / sizeof(float);
+  const std::size_t bytes = codec::eight_bit_bytes(elements);
+  const bool stays = of.is_added && rounding_.to && !(*rounding_.to)[static_cast<std::size_t>(peer)];
+  if (stays || bytes >= plain) return plain;
+  const std::int64_t begin = of.begin / std::int64_t{sizeof(float)};
+  float* const rest = rounding_.rest + begin;
+  changed_.insert(changed_.end(), {begin, begin + static_cast<std::int64_t>(elements)});
+  former_.insert(former_.end(), rest, rest + elements);
+  float* const values = reinterpret_cast<float*>(at(piece.at));
+  codec::write_eight_bits(values, rest, elements, rest_factor_, memory(piece));
+  if (!of.is_added) codec::open_eight_bits({memory(piece), bytes}, elements).restore(values);
+  return bytes;
+}
+
+void Coder::restore_rest() {
+  const float* from = former_.data();
+  for (std::size_t i = 0; i < changed_.size(); i += 2) {
+    const std::int64_t begin = changed_[i], end = changed_[i + 1];
+    std::copy(from, from + (end - begin), rounding_.rest + begin);
+    from += end - begin;
+  }
+  former_.clear();
+  changed_.clear();
+}
+
 void Coder::scan(const Piece& piece) {
   const std::size_t elements =
       static_cast<std::size_t>(form(piece).bytes) / codec::element_bytes(arithmetic_.dtype);
@@ -66,10 +105,10 @@ void Coder::scan(const Piece& piece) {
                 {memory(piece), codec::room_for(arithmetic_.dtype, elements)});
 }
 
-Coder::Message Coder::message(const Task& task) {
+Coder::Message Coder::message(const Task& task, Rank peer) {
   const std::span<const Piece> all = pieces(task);
   for (const Piece& piece : all) {
-    if (size(piece) == 0) size(piece) = encoded(piece);
+    if (size(piece) == 0) size(piece) = encoded(piece, peer);
     count(piece);
   }
   if (all.size() > 1) {
@@ -137,8 +176,7 @@ void Coder::apply(const Task& task, Rank peer) {
     if (task.piece_count > 1) return take_apart(task);
     const Piece& piece = pieces(task).front();
     if (size(piece) == static_cast<std::size_t>(form(piece).bytes)) return land_plain(piece);
-    open(piece, {memory(piece), size(piece)});
-    land(piece);
+    land(piece, {memory(piece), size(piece)});
   } catch (const Error& e) {
     throw BadMessageError(peer, std::string(e.what()) +
                                     ". Its bytes were damaged on the way, or ranks run "
@@ -151,8 +189,7 @@ void Coder::take_apart(const Task& task) {
   std::span<const std::byte> rest(at({Region::staging, task.staging}), size(all.front()));
   for (const Piece& piece : all) {
     const std::span<const std::byte> message = split_first(&rest);
-    open(piece, message);
-    land(piece);
+    land(piece, message);
     const bool is_plain = message.size() >= static_cast<std::size_t>(form(piece).bytes);
     size(piece) = is_plain ? static_cast<std::size_t>(form(piece).bytes) : message.size();
     if (!is_plain) plain_copy(memory(piece), message.data(), message.size());
@@ -162,16 +199,24 @@ void Coder::take_apart(const Task& task) {
                       std::to_string(rest.size()) + " bytes behind them");
 }
 
-void Coder::open(const Piece& piece, std::span<const std::byte> message) {
-  decoder_.open(message, arithmetic_.dtype,
-                static_cast<std::size_t>(form(piece).bytes) / codec::element_bytes(arithmetic_.dtype));
-}
-
-void Coder::land(const Piece& piece) {
+void Coder::land(const Piece& piece, std::span<const std::byte> message) {
+  const std::size_t elements =
+      static_cast<std::size_t>(form(piece).bytes) / codec::element_bytes(arithmetic_.dtype);
+  if (program_->coding == Coding::eight_bits && codec::are_eight_bits(message))
+    return land_eight_bits(piece, codec::open_eight_bits(message, elements));
+  decoder_.open(message, arithmetic_.dtype, elements);
   if (!piece.combine) return decoder_.decode(at(piece.at), destination(piece));
   if (at(piece.operand) != at(piece.at))
     bulk_copy(at(piece.at), at(piece.operand), static_cast<std::size_t>(piece.bytes));
   decoder_.combine(arithmetic_.op, combine_, at(piece.at));
+}
+
+void Coder::land_eight_bits(const Piece& piece, const codec::EightBits& message) {
+  float* const to = reinterpret_cast<float*>(at(piece.at));
+  if (!piece.combine) return message.restore(to);
+  if (at(piece.operand) != at(piece.at))
+    bulk_copy(at(piece.at), at(piece.operand), static_cast<std::size_t>(piece.bytes));
+  message.add(to);
 }
 
 /// No task of the coded program reads the decoded output again: messages go on as they came.

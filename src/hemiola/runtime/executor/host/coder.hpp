@@ -11,6 +11,7 @@
 #include "hemiola/base/index.hpp"
 #include "hemiola/codec/chosen_format.hpp"
 #include "hemiola/codec/decoder.hpp"
+#include "hemiola/codec/eight_bits.hpp"
 #include "hemiola/codec/encoder.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/host/coding_attempts.hpp"
@@ -26,7 +27,8 @@ class Coder {
   /// Until told otherwise.
   void choose_formats_by(const codec::CostsOfUse& costs) { costs_ = costs; }
   /// A program begins; it and the regions stay until it is done. `combine`: null where nothing is reduced.
-  void begin(const Program& program, const Regions& regions, const Arithmetic& arithmetic, Combine combine);
+  void begin(const Program& program, const Regions& regions, const Arithmetic& arithmetic, Combine combine,
+             const Rounding& rounding);
 
   struct Message {
     const std::byte* data;
@@ -34,7 +36,7 @@ class Coder {
     bool is_plain;  ///< the value where it lies
   };
   /// The message that a task sends; encodes data that no message has carried before.
-  Message message(const Task& task);
+  Message message(const Task& task, Rank peer);
   /// Of a message that has been sent, or that has come and not been applied; headers of joined ones not counted.
   std::int64_t bytes_of(const Task& task) const;
 
@@ -51,6 +53,9 @@ class Coder {
   /// for them; a piece's place is then as it was.
   void apply(const Task& task, Rank peer);
 
+  /// Rounding errors are again those before the program.
+  void restore_rest();
+
  private:
   std::byte* at(const Place& place) const { return regions_->at(place); }
   const CodedForm& form(const Piece& piece) const {
@@ -63,13 +68,14 @@ class Coder {
         .subspan(static_cast<std::size_t>(task.first_piece), static_cast<std::size_t>(task.piece_count));
   }
 
-  std::size_t encoded(const Piece& piece);
+  std::size_t encoded(const Piece& piece, Rank peer);
+  std::size_t rounded(const Piece& piece, Rank peer);
   void scan(const Piece& piece);
   void count(const Piece& piece);
   std::size_t append(const Piece& piece, std::byte* to);
-  void open(const Piece& piece, std::span<const std::byte> message);
   codec::Destination destination(const Piece& piece) const;
-  void land(const Piece& piece);
+  void land(const Piece& piece, std::span<const std::byte> message);
+  void land_eight_bits(const Piece& piece, const codec::EightBits& message);
   void land_plain(const Piece& piece);
   void take_apart(const Task& task);
 
@@ -85,6 +91,10 @@ class Coder {
   const Regions* regions_ = nullptr;
   Arithmetic arithmetic_;
   Combine combine_ = nullptr;
+  Rounding rounding_;
+  float rest_factor_ = 1;             ///< of errors, as the input's
+  std::vector<float> former_;         ///< errors before the program, one range after the other
+  std::vector<std::int64_t> changed_;  ///< of the errors, where each range begins; in pairs with its end
   std::vector<std::size_t> sizes_;  ///< by form: its bytes; those of the value where it is plain; 0: not born
 };
 

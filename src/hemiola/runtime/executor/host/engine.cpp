@@ -89,7 +89,7 @@ void Engine::begin(const Program& program, const Buffers& buffers, const Arithme
                  static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]));
     regions_[Region::input] = regions_[Region::saved];
   }
-  if (!program.forms.empty()) coder_.begin(program, regions_, arithmetic, combine_);
+  if (!program.forms.empty()) coder_.begin(program, regions_, arithmetic, combine_, buffers.rounding);
   for (const Copy& copy : program.copies_before)
     copier_.copy(at(copy.to), at(copy.from), static_cast<std::size_t>(copy.bytes));
 }
@@ -374,7 +374,7 @@ Request Engine::receive(const Task& o) {
 }
 
 Request Engine::send_coded(const Task& o) {
-  const Coder::Message message = charged([&] { return coder_.message(o); });
+  const Coder::Message message = charged([&] { return coder_.message(o, peer_of(o)); });
   const Place& first = program_->pieces[static_cast<std::size_t>(o.first_piece)].at;
   return wire_->send(peer_of(o), message.data, message.bytes,
                      message.is_plain ? source_of(first) : Source::settled);
@@ -468,6 +468,7 @@ bool Engine::copy_one() {
 
 void Engine::restore() {
   if (program_ == nullptr) return;
+  if (program_->coding == Coding::eight_bits) coder_.restore_rest();
   keep_saves();
   for (const KeptSave& kept : kept_)
     copier_.copy(at({Region::output, kept.range.offset}), kept.copy,

@@ -32,9 +32,10 @@ std::size_t joined_capacity(std::int64_t bytes) {
   return rounded_up(codec::capacity(DType::uint8, static_cast<std::size_t>(bytes)), codec::kIndexAlign);
 }
 
-CodedForms::CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory) {
+CodedForms::CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory,
+                       Coding coding) {
   number(part, trace);
-  lay_out(memory);
+  lay_out(memory, coding);
 }
 
 /// All sends of a step carry the values before it. A received summand is no other slot's form.
@@ -65,7 +66,7 @@ void CodedForms::number(const RankPart& part, const SlotTrace& trace) {
   }
 }
 
-void CodedForms::lay_out(const SlotMemory& memory) {
+void CodedForms::lay_out(const SlotMemory& memory, Coding coding) {
   first_unit_.reserve(of_slots_.size());
   for (const Form& form : of_slots_) {
     first_unit_.push_back(static_cast<std::int32_t>(units_.size()));
@@ -75,7 +76,10 @@ void CodedForms::lay_out(const SlotMemory& memory) {
           static_cast<std::int64_t>(codec::room_for(DType::uint8, static_cast<std::size_t>(bytes)));
       block_bytes_ = std::max(block_bytes_, rounded_up(room, kCacheLine));
       units_.push_back({.uses_left = form.uses});
-      forms_.push_back({.bytes = bytes, .is_added = form.is_added});
+      const bool is_placed = coding == Coding::eight_bits;  // only an all-reduce's, which has all chunks
+      forms_.push_back({.bytes = bytes,
+                        .is_added = form.is_added,
+                        .begin = is_placed ? memory.place(Spot::output, form.slot, slice).offset : 0});
     }
   }
 }

@@ -20,7 +20,7 @@ std::size_t joined_capacity(std::int64_t bytes);
 class CodedForms {
  public:
   /// `memory` says how the slots are cut, and outlives this.
-  CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory);
+  CodedForms(const RankPart& part, const SlotTrace& trace, const SlotMemory& memory, Coding coding);
 
   /// The form that a transfer's slice carries, as an index into `take`.
   std::int32_t form_of(std::size_t transfer, std::int32_t slice) const {
@@ -44,7 +44,7 @@ class CodedForms {
     std::vector<TaskIndex> users = {};
   };
   void number(const RankPart& part, const SlotTrace& trace);
-  void lay_out(const SlotMemory& memory);
+  void lay_out(const SlotMemory& memory, Coding coding);
 
   struct Form {
     std::int32_t slot;

@@ -114,7 +114,7 @@ class Compiler {
     if (has_scratch)
       throw ArgumentError(
           "schedule: a sparse collective runs no schedule with scratch slots; pass another, or sparse=False");
-    forms_.emplace(part, trace_, memory_);
+    forms_.emplace(part, trace_, memory_, options.coding);
   }
 
   Program compile() {

@@ -49,10 +49,11 @@ struct Piece {
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-/// How a program's messages leave zeros out.
+/// What a program's messages leave out.
 enum class Coding : std::uint8_t {
   none,     ///< not at all
   fastest,  ///< in the fastest format, if that takes less
+  eight_bits,  ///< not these, but all but eight bits of each element: see Rounding
 };
 
 /// The coded form of one value, or one slice of it, in messages: its memory, and the value's length.
@@ -60,6 +61,7 @@ struct CodedForm {
   std::int64_t offset = 0;  ///< in Region::coded
   std::int64_t bytes = 0;
   bool is_added = false;  ///< to the receiver's value, where it is sent before it is received
+  std::int64_t begin = 0;  ///< in the whole buffer, of eight bits
 
   friend bool operator==(const CodedForm&, const CodedForm&) = default;
 };
