@@ -14,6 +14,13 @@ import numpy as np
 
 import hemiola as hm
 
+CHOICE = "hemiola.quantization.choice"
+
+
+def fast_codec() -> tuple[float, float, float]:
+    """Take so little time for a byte that it pays on every link."""
+    return 1e-15, 1e-15, 1e-15
+
 
 def bits(x: Any) -> str:
     return hashlib.sha256(x.tobytes()).hexdigest()
@@ -130,7 +137,7 @@ def dead_peer(eight_bits: bool, inside: bool) -> list[Any]:
     survivor hears, and whether its residual and its input have the bits of before."""
     comm = hm.init(timeout_s=20)
     quantizer, size, last = hm.Quantizer(), 30_000, comm.rank_count - 1
-    with mock.patch("hemiola.quantization.choice._pays", return_value=eight_bits):
+    with mock.patch(f"{CHOICE}._pays", return_value=eight_bits), mock.patch(f"{CHOICE}._speeds", fast_codec):
         for step in range(2):
             quantizer.all_reduce(comm, gradient(comm.rank, step, size))
         if not eight_bits:
@@ -150,7 +157,7 @@ def dead_peer(eight_bits: bool, inside: bool) -> list[Any]:
             quantizer.all_reduce(comm, x)
         except hm.HemiolaError as error:
             said = f"{type(error).__name__}: {error}"
-    assert has_rounded == ([True] if comm.rank == 0 and inside else []), has_rounded
+    assert has_rounded == ([True] if comm.rank == 0 and inside else [])
     kept = bits(quantizer.residual) == before, bits(x) == bits(gradient(comm.rank, 2, size))
     return [said, *kept]
 

@@ -80,40 +80,39 @@ def ddp_killed() -> None:
 
 
 def quantized_killed() -> None:
-    """Rank 1 is killed before the first half of a pass's first bucket."""
-    _quantized(killed)
+    """Rank 1 is killed before a pass's first bucket, of eight bits an element."""
+    with mock.patch("hemiola.quantization.choice._pays", return_value=True):
+        _killed_while_owing(hemiola.torch.QuantizedGradients())
 
 
-def quantized_half_way() -> None:
-    """Rank 1 is killed between the halves of a pass's first bucket."""
-    half = mock.patch("hemiola.quantization.blocks.Blocks.sum_up", side_effect=lambda *_, **__: killed())
-    _quantized(half.start)
+def pruned_killed() -> None:
+    """The same with gradients of which most wait."""
+    _killed_while_owing(hemiola.torch.PrunedGradients(0.2))
 
 
-def _quantized(fail: Callable[[], Any]) -> None:
-    """Train by eight bits, with rank 1 failing; a failed pass leaves all residuals as they were."""
-    quantizing, model = hemiola.torch.QuantizedGradients(), data_parallel()
-    model.register_comm_hook(quantizing, hemiola.torch.QuantizedGradients.reduce)
+def _killed_while_owing(state: Any) -> None:
+    """Train by a hook until rank 1 is killed; the failed pass leaves all residuals as they were."""
+    model = data_parallel()
+    model.register_comm_hook(state, type(state).reduce)
     rows = torch.randn(4, 8, generator=torch.Generator().manual_seed(dist.get_rank()))
 
     def owed() -> list[Any]:
-        return list(quantizing.state_dict(model.module)["residuals"].values())
+        return list(state.state_dict(model.module)["residuals"].values())
 
-    with mock.patch("hemiola.torch.quantized_gradients.pays", return_value=True):
-        for _ in range(FATAL_STEP):
-            model(rows).square().sum().backward()
-        before = owed()
-        assert len(before) == 6
-        assert all(one.any() for one in before)
-        if dist.get_rank() == 1:
-            fail()
-        try:
-            model(rows).square().sum().backward()
-        finally:
-            deadline = time.monotonic() + 10  # a future's callback may be late
-            while not all(map(torch.equal, owed(), before)):
-                assert time.monotonic() < deadline, "a residual differs from that before the failed pass"
-                time.sleep(0.01)
+    for _ in range(FATAL_STEP):
+        model(rows).square().sum().backward()
+    before = owed()
+    assert len(before) == 6
+    assert any(one.any() for one in before)
+    if dist.get_rank() == 1:
+        killed()
+    try:
+        model(rows).square().sum().backward()
+    finally:
+        deadline = time.monotonic() + 10  # a future's callback may be late
+        while not all(map(torch.equal, owed(), before)):
+            assert time.monotonic() < deadline, "a residual differs from that before the failed pass"
+            time.sleep(0.01)
 
 
 def fsdp2_killed() -> None:

@@ -8,7 +8,16 @@ import pytest
 from forked import run
 
 RANKS = 4
-FUNCTIONS = ["pruned", "dense", "gone_on_with", "refused", "rounded", "disagreeing", "quantized"]
+FUNCTIONS = [
+    "pruned",
+    "dense",
+    "gone_on_with",
+    "refused",
+    "rounded",
+    "disagreeing",
+    "quantized",
+    "not_finite",
+]
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +61,10 @@ def test_quantized_gradients_owe_what_they_rounded_and_are_plain_between_process
         # them each, at most; a checkpoint after which buckets are laid out anew rounds anew, by a step of 64 / 127.
         assert drift < 320 * 5 * 5 * 2**-24
         assert after_checkpoint < 2 * 64 / 127
+
+
+def test_an_infinity_makes_its_block_of_a_bucket_nan_and_the_next_pass_is_clean(
+    found: dict[str, list[Any]],
+) -> None:
+    # 2,048 elements of 4 ranks: each owns two blocks.
+    assert found["not_finite"] == [[[False] + [True] * 7, [True] * 8]] * RANKS

@@ -16,7 +16,7 @@ from torch._C import _distributed_c10d as c10d
 from hemiola.torch.group import HemiolaBackend, HemiolaProcessGroup
 
 KILLED = "fsdp2_killed" if HAS_FSDP2 else "ddp_killed"
-JOBS = [KILLED, "quantized_killed", "quantized_half_way", "ddp_stopped", "loading", "exiting"]
+JOBS = [KILLED, "quantized_killed", "pruned_killed", "ddp_stopped", "loading", "exiting"]
 LONG_JOBS = ["ddp_killed", "ddp_raising", "fsdp2_raising", "fsdp2_stopped", "late"]
 SURVIVORS = (0, 2)
 GROUP_LIMIT_S = 20.0
@@ -46,8 +46,8 @@ def test_every_survivor_names_the_rank_that_has_died(ends: dict[str, Any]) -> No
     check_lost(ends[KILLED])
 
 
-@pytest.mark.parametrize("job", ["quantized_killed", "quantized_half_way"])
-def test_quantized_gradients_that_fail_leave_every_residual_as_it_was(ends: dict[str, Any], job: str) -> None:
+@pytest.mark.parametrize("job", ["quantized_killed", "pruned_killed"])
+def test_gradients_that_fail_leave_every_residual_as_it_was(ends: dict[str, Any], job: str) -> None:
     check_lost(ends[job])  # the ranks have compared
 
 

@@ -1710,6 +1710,11 @@ class Complaint:
 def wire_names() -> list[str]:
     """The kinds of wire that HEMIOLA_WIRE may ask for."""
 
+class EightBitMessages:
+    """Messages of eight bits an element; in place of a call's `sparse`."""
+
+    def __init__(self, residual: object, rounds_to: Sequence[bool]) -> None: ...
+
 class PendingMessage:
     """A message that is sent or received in the background."""
 

@@ -15,11 +15,8 @@ def speeds(density: float, format: str | None) -> tuple[float, float, float]:
 def choose(format: str | None) -> str | None:
     """See hemiola.codecs.choose."""
 
-def quantize(x: object, rest: object, message: object) -> None:
-    """See hemiola.quantization.blocks."""
-
-def restore(message: object, out: object, factor: float, adds: bool) -> None:
-    """See hemiola.quantization.blocks."""
+def eight_bit_speeds() -> tuple[float, float, float]:
+    """See hemiola.quantization.choice."""
 
 def describe(encoded: object) -> tuple[str, str, int, int, int]:
     """See hemiola.codecs.describe."""

@@ -72,7 +72,7 @@ def _schedule(network: Topology) -> Schedule:
     grid = all_reduce_blueconnect(
         [per_host, len(hosts)], ["switch"] * 2, latency_s=1.0, bandwidth=1.0, nbytes=0
     )
-    return grid.relabel(ranks=sum(hosts, []))
+    return grid.relabel(ranks=[rank for ranks in hosts for rank in ranks])
 
 
 def _ranks_of_hosts(network: Topology) -> list[list[int]]:

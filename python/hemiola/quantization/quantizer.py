@@ -30,16 +30,18 @@ class Quantizer:
     Notes
     -----
     Blocks of 256 elements share a scale, their largest magnitude / 127. Each rank owns a part of the array. It gets all
-    other ranks' parts rounded once, adds them to its own as float32 in the order of the ranks, rounds the result once,
-    and sends it to all. So an element's error is at most a 254th of its block's largest magnitude for each rank that
-    sends, and as much for the owner; the residual takes it. All ranks get the same bits. An infinity or a NaN makes its
-    block NaN, on all ranks, and leaves no residual. Blocks of magnitudes below 127 times the least normal float32 wait
+    other ranks' parts rounded once, adds them to its own as float32, rounds the result once, and sends it to all. Where
+    hosts have as many ranks each, these add up first, and sums between hosts are rounded. So an element's error is at
+    most a 254th of its block's largest magnitude for each sender of a rounded part, and as much for the owner; the
+    residual takes it. All ranks get the same bits. An infinity or a NaN makes its block NaN, on all ranks, and leaves
+    no residual. Blocks of magnitudes below 127 times the least normal float32 wait
     in the residual. -0.0 arrives as 0.0.
 
-    The first rank decides for each size, and tells the others: eight bits, where the plans of both halves and the
-    measured time of the codec take at most 2/3 of the plain plan's time. Bytes per rank: 0.254 of a ring's. Memory:
-    one array and a half, a copy of the residual for a failure among them. Error feedback is that of [1-bit SGD, §2];
-    feedback for the owner's rounding is ours.
+    The first rank decides for each size, and tells the others: eight bits, where the short messages and the measured
+    time of the codec take at most 2/3 of the plain plan's time. A link whose plain bytes take less time than the codec
+    gets plain sums. Messages are slices, which are rounded, sent and added at the same time. Bytes per rank: 0.254 of a
+    ring's. Memory: one array and a half, a copy of the residual for a failure among them. Error feedback is that of
+    [1-bit SGD, §2]; feedback for the owner's rounding is ours.
 
     Examples
     --------
@@ -77,7 +79,7 @@ class Quantizer:
         x : float32 array in C order, of the same size on every rank, and of the shape of all calls before.
         op : str, "sum" or "average".
         out : writable float32 array in C order, of the shape of `x`, optional. Where the result goes.
-        timeout_s : float > 0, seconds, optional. How long each half may take; None: as `init` says.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
@@ -99,13 +101,13 @@ class Quantizer:
             refused: Any = Complaint(wrong)
             comm.all_reduce(refused, timeout_s=timeout_s)
         way = way_of(comm, x.size, lambda word: comm.broadcast(word, 0, timeout_s=timeout_s))
-        is_new = way is None or way is not self._way
-        rest = None if way is None else np.zeros_like(x) if is_new else self._residual
-        pays = is_new and self._residual is not None  # the whole debt: parts may be of elements that others round now
-        terms, result = (x + self._residual,) * 2 if pays else (x, to)
+        debt, terms, result = self._residual, x, to
+        rest = None if way is None else debt if way is self._way else np.zeros_like(x)
+        if rest is not debt and debt is not None:
+            terms = result = x + debt  # the whole of it: parts may be of elements that others round now
         schedule, messages = (None, None) if way is None else (way.schedule, way.messages(rest))
         comm._run(ALL_REDUCE, terms, result, op, 0, schedule, False, timeout_s, messages)
-        if pays:
+        if result is not to:
             to[...] = result
         self._residual, self._way = rest, way
         return to

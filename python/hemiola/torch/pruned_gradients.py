@@ -13,7 +13,7 @@ from hemiola.errors import ArgumentError
 from hemiola.pruning import Pruner
 from hemiola.torch.call import Call
 from hemiola.torch.lookup import group_of
-from hemiola.torch.residuals import Residuals
+from hemiola.torch.residuals import Residuals, restored_on_failure
 from hemiola.torch.tensors import values
 
 
@@ -43,7 +43,8 @@ class PrunedGradients:
     Notes
     -----
     Lossy: losses differ from those of dense gradients, and all ranks' parameters stay equal. Reducing zeros saves time
-    where the network is the limit, not inside a host. Memory: a copy of the gradients. Clipping after the backward pass
+    where the network is the limit, not inside a host. Memory: two copies of the gradients. A bucket whose operation
+    fails keeps its residual. Clipping after the backward pass
     clips the sent gradients, not the residuals. Gradients that are themselves sparse tensors are refused.
 
     Examples
@@ -79,18 +80,21 @@ class PrunedGradients:
             raise ArgumentError(f"gradients to prune: {array.text}")
         if bucket.index() == 0:
             self.kept = 0
-        pruner = self._pruner_of(bucket)
+        group, (residual, is_new) = group_of(self._process_group), self._residuals.of(bucket)
+        before, pruner = residual.clone(), self._pruner_of(bucket, residual, is_new)
         pruner.prune(array, out=array)
         self.kept += pruner.kept
         self.step += bucket.is_last()
-        group = group_of(self._process_group)
         average = Call("all_reduce", array, "average", sparse=True)
-        future = group._run([average], [gradient], None).get_future()
-        return future.then(lambda reduced: reduced.value()[0])
 
-    def _pruner_of(self, bucket: Any) -> Pruner:
+        def begun() -> Any:
+            future = group._run([average], [gradient], None).get_future()
+            return future.then(lambda reduced: reduced.value()[0])
+
+        return restored_on_failure(residual, before, begun)
+
+    def _pruner_of(self, bucket: Any, residual: Any, is_new: bool) -> Pruner:
         """Return what prunes a bucket, made anew where it holds other parameters than before."""
-        residual, is_new = self._residuals.of(bucket)
         if is_new:
             pruner = self._pruner(layers=[one.numel() for one in bucket.parameters()])
             kept_back: Any = values(residual)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -55,3 +55,20 @@ class Residuals:
                 )
         self._buckets.clear()  # they are laid out again, from these
         self._parts = {parameters[name]: one.clone() for name, one in residuals.items()}
+
+
+def restored_on_failure(residual: Any, before: Any, begin: Callable[[], Any]) -> Any:
+    """Return the future of an operation that `begin` begins; where either fails, the residual is as before."""
+
+    def over(future: Any) -> Any:
+        try:
+            return future.value()
+        except BaseException:
+            residual.copy_(before)
+            raise
+
+    try:
+        return begin().then(over)
+    except BaseException:
+        residual.copy_(before)
+        raise

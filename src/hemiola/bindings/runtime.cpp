@@ -401,8 +401,8 @@ void bind_runtime(nb::module_& m) {
       .def(
           "__init__",
           [](EightBitMessages* messages, nb::object residual, std::vector<bool> rounds_to) {
-            new (messages) EightBitMessages{
-                std::move(residual), std::make_shared<const std::vector<bool>>(std::move(rounds_to))};
+            new (messages) EightBitMessages{std::move(residual),
+                                            std::make_shared<const std::vector<bool>>(std::move(rounds_to))};
           },
           "residual"_a, "rounds_to"_a);
   bind_messages(m);

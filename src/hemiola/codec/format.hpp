@@ -17,7 +17,8 @@ namespace hemiola::codec {
 
 enum class Format : std::uint8_t { dense, pici, ef, hier, coo, int8 };
 
-inline constexpr std::array<std::string_view, 6> kFormatNames = {"dense", "pici", "ef", "hier", "coo", "int8"};
+inline constexpr std::array<std::string_view, 6> kFormatNames = {"dense", "pici", "ef",
+                                                                 "hier",  "coo",  "int8"};
 /// Those that lose nothing. `int8` has a reader and a writer of its own: see eight_bits.hpp.
 inline constexpr std::array<Format, 5> kFormats = {Format::dense, Format::pici, Format::ef, Format::hier,
                                                    Format::coo};

@@ -247,8 +247,8 @@ HEMIOLA_AVX2 std::size_t read_ef(const EfStreams& from, std::uint64_t* bitmap) {
   return read_ef_plainly(from, bitmap);
 }
 
-HEMIOLA_AVX2 void quantize(const float* values, float* rest, std::size_t elements, float factor, float* scales,
-                           std::int8_t* codes) {
+HEMIOLA_AVX2 void quantize(const float* values, float* rest, std::size_t elements, float factor,
+                           float* scales, std::int8_t* codes) {
   quantize_plainly(values, rest, elements, factor, scales, codes);
 }
 template <bool kAdds>

@@ -246,8 +246,8 @@ void put(Kernels& kernels) {
   kernels.sum_integers[kLog] = &Loops::template expand<T, Added<Sum>>;
 }
 
-HEMIOLA_WIDE void quantize(const float* values, float* rest, std::size_t elements, float factor, float* scales,
-                           std::int8_t* codes) {
+HEMIOLA_WIDE void quantize(const float* values, float* rest, std::size_t elements, float factor,
+                           float* scales, std::int8_t* codes) {
   quantize_plainly(values, rest, elements, factor, scales, codes);
 }
 template <bool kAdds>

@@ -68,8 +68,8 @@ template <bool kAdds>
                                                     float factor, float* scales, std::int8_t* codes) {
   const std::size_t whole = elements / kBlockElements, left = elements % kBlockElements;
   for (std::size_t b = 0; b < whole; ++b)
-    quantize_block(values + b * kBlockElements, rest + b * kBlockElements, kBlockElements, factor,
-                   scales + b, codes + b * kBlockElements);
+    quantize_block(values + b * kBlockElements, rest + b * kBlockElements, kBlockElements, factor, scales + b,
+                   codes + b * kBlockElements);
   const std::size_t begin = whole * kBlockElements;
   if (left > 0) quantize_block(values + begin, rest + begin, left, factor, scales + whole, codes + begin);
 }

@@ -92,8 +92,8 @@ class Coder {
   Arithmetic arithmetic_;
   Combine combine_ = nullptr;
   Rounding rounding_;
-  float rest_factor_ = 1;             ///< of errors, as the input's
-  std::vector<float> former_;         ///< errors before the program, one range after the other
+  float rest_factor_ = 1;              ///< of errors, as the input's
+  std::vector<float> former_;          ///< errors before the program, one range after the other
   std::vector<std::int64_t> changed_;  ///< of the errors, where each range begins; in pairs with its end
   std::vector<std::size_t> sizes_;  ///< by form: its bytes; those of the value where it is plain; 0: not born
 };

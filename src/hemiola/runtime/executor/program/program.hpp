@@ -51,8 +51,8 @@ struct Piece {
 
 /// What a program's messages leave out.
 enum class Coding : std::uint8_t {
-  none,     ///< not at all
-  fastest,  ///< in the fastest format, if that takes less
+  none,        ///< not at all
+  fastest,     ///< in the fastest format, if that takes less
   eight_bits,  ///< not these, but all but eight bits of each element: see Rounding
 };
 
@@ -60,7 +60,7 @@ enum class Coding : std::uint8_t {
 struct CodedForm {
   std::int64_t offset = 0;  ///< in Region::coded
   std::int64_t bytes = 0;
-  bool is_added = false;  ///< to the receiver's value, where it is sent before it is received
+  bool is_added = false;   ///< to the receiver's value, where it is sent before it is received
   std::int64_t begin = 0;  ///< in the whole buffer, of eight bits
 
   friend bool operator==(const CodedForm&, const CodedForm&) = default;
