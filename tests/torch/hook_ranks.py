@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 from unittest import mock
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -174,7 +175,9 @@ def quantized() -> list[Any]:
     model = trained(plain, hemiola_torch.QuantizedGradients.reduce)
     for part, average in zip(model.parts, averages(), strict=True):
         assert torch.equal(part.detach(), average)
-    with mock.patch("hemiola.quantization.choice._pays", return_value=True):
+    choice = "hemiola.quantization.choice"
+    forgotten: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # sizes for which plain messages were chosen
+    with mock.patch(f"{choice}._pays", return_value=True), mock.patch(f"{choice}._known", forgotten):
         rounding = hemiola_torch.QuantizedGradients()
         model = trained(rounding, hemiola_torch.QuantizedGradients.reduce)
         everybody_has(model.parts)

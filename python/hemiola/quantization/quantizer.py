@@ -51,16 +51,9 @@ class Quantizer:
     """
 
     def __init__(self) -> None:
-        self._residual: NDArray[np.float32] | None = None
-        self._way: Way | None = None  #: by which the residual came about: this rank rounds nothing else of it
-
-    @property
-    def residual(self) -> NDArray[np.float32] | None:
-        return self._residual
-
-    @residual.setter
-    def residual(self, residual: NDArray[np.float32] | None) -> None:
-        self._residual, self._way = residual, None
+        self.residual: NDArray[np.float32] | None = None
+        #: The residual that this left, and how: only elements that the same way rounds are owed.
+        self._left: tuple[Way | None, NDArray[np.float32] | None] = None, None
 
     def all_reduce(
         self,
@@ -101,15 +94,16 @@ class Quantizer:
             refused: Any = Complaint(wrong)
             comm.all_reduce(refused, timeout_s=timeout_s)
         way = way_of(comm, x.size, lambda word: comm.broadcast(word, 0, timeout_s=timeout_s))
-        debt, terms, result = self._residual, x, to
-        rest = None if way is None else debt if way is self._way else np.zeros_like(x)
+        debt, terms, result = self.residual, x, to
+        is_known = way is self._left[0] and debt is self._left[1]
+        rest = None if way is None else debt if is_known else np.zeros_like(x)
         if rest is not debt and debt is not None:
             terms = result = x + debt  # the whole of it: parts may be of elements that others round now
         schedule, messages = (None, None) if way is None else (way.schedule, way.messages(rest))
         comm._run(ALL_REDUCE, terms, result, op, 0, schedule, False, timeout_s, messages)
         if result is not to:
             to[...] = result
-        self._residual, self._way = rest, way
+        self.residual, self._left = rest, (way, rest)
         return to
 
     def _wrong(self, x: Any, op: str, to: Any) -> str | None:
