@@ -203,11 +203,11 @@ class CommunicatorPlans:
 
     @property
     def shares_memory(self) -> bool:
-        """Whether all ranks are of one host, whose memory carries messages."""
+        """Whether messages go through the memory of one host."""
         return self._shares_memory
 
     def seconds_of(self, schedule: Schedule, nbytes: int) -> float:
-        """Return what a schedule takes on the network with nobody late, and what messages cost beside."""
+        """Return the seconds of a schedule on the network with nobody late, the cost of messages included."""
         taken_s = simulate(schedule, self.network(), nbytes, unchecked=True).seconds
         return taken_s + self._shared_message_s * len(distinct_messages(schedule))
 
