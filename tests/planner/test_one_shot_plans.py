@@ -184,3 +184,14 @@ def test_a_tapered_group_swings_whole_buffers() -> None:
     plan = hm.plan(network, "all_reduce", 58_814)
     swing = hm.algorithms.all_reduce_swing((8,))
     assert plan.seconds <= 1.0005 * hm.simulate(swing, network, 58_814).seconds
+
+
+def test_a_side_of_two_ranks_passes_nothing_on_and_is_scattered_along() -> None:
+    network = hm.topologies.torus([2, 2, 2], latency_s=1e-6, bandwidth=25e9)
+    links = network.links.copy()
+    links["message_s"] = 1e-6
+    dear = network.replaced(links=links)
+    plan = hm.plan(dear, "all_reduce", 8 << 20)
+    rival = hm.algorithms.all_reduce_recursive_multiplying((2,) * 3, ("ring",) * 3, scattered=2, parts=3)
+    assert plan.seconds <= 1.01 * hm.simulate(rival, dear, 8 << 20).seconds
+    assert hm.verify(plan.schedule) == []

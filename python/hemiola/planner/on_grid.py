@@ -90,8 +90,8 @@ class Steps:
 def multiplying(question: Question) -> Iterator[Candidate | LeftOut]:
     """List the schedules by recursive multiplying. Their formula is the lower bound.
 
-    On grids without rings and lines any number of dimensions is scattered along; there the steps of a ring take longer
-    than they save. On hosts buffers are scattered inside, or not.
+    On grids without rings and lines of more than two ranks any number of dimensions is scattered along; there the steps
+    of a ring take longer than they save. On hosts buffers are scattered inside, or not.
     """
     if question.task.nbytes == 0:
         return
@@ -126,7 +126,9 @@ def _on_grid(question: Question) -> Iterator[Steps]:
     if grid is None:
         return
     count = len(grid.dims)
-    passes_on = not {"ring", "line"}.isdisjoint(grid.wires)
+    passes_on = any(
+        size > 2 and wires in ("ring", "line") for size, wires in zip(grid.dims, grid.wires, strict=True)
+    )
     for scattered in range(1 if passes_on else count):
         for parts in sorted({count if passes_on and "dear messages" not in question.traits else 1, count}):
             yield Steps(grid.dims, grid.wires, scattered, parts)
