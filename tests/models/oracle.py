@@ -51,7 +51,13 @@ class Case:
             ways = [
                 [number[edge] for edge in pairwise(way)] for way in nx.all_shortest_paths(graph, t.src, t.dst)
             ]
-            self.paths.append(min(ways, key=lambda way: sum(self.links[link][2] for link in way)))
+            self.paths.append(min(ways, key=self.time_along))
+
+    def time_along(self, way: list[int]) -> int:
+        """Of a message of the largest chunk, alone: the latencies, its own time and its bytes at the slowest link."""
+        links = [self.links[link] for link in way]
+        own = max(self.messages[link] for link in way)
+        return sum(link[2] for link in links) + own + max(self.sizes) * max(link[3] for link in links)
 
     def size(self, t: int) -> int:
         return self.sizes[self.transfers[t].chunk]

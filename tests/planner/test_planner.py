@@ -413,7 +413,6 @@ def test_a_forest_reaches_the_bound_of_a_dgx1() -> None:
 
 def test_links_of_almost_no_bandwidth_are_refused_and_not_planned_with_for_ever() -> None:
     rows = [
-        (0, 2, 6e-11, 3.2),
         (0, 3, 0.0, 2e-315),
         (1, 0, 0.0, 4870.0),
         (1, 3, 671.96, 8550.0),

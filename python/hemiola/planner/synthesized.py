@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
 
-from hemiola._core import Collective, Schedule, Topology, synthesize, synthesize_forest
+from hemiola._core import Collective, Schedule, Topology, synthesize, synthesize_forest, with_joined_ways
 from hemiola._core.algorithms import all_gather_bruck
 from hemiola.algorithms import Candidate, Task
 from hemiola.errors import ArgumentError
@@ -63,29 +63,45 @@ def synthesized(question: Question) -> Iterator[Candidate | LeftOut]:
     Their formula is the lower bound, since only a simulation knows how near they come to it: they are made and
     simulated first, one after the other, until one is as good as the bound. Where ranks are slow, schedules are
     made for links as slow as they are now, and as if all were fast: the one with more paths round the slow links is
-    not the better one everywhere.
+    not the better one everywhere. So are they where paths lie side by side: for these as one link, and apart.
     """
-    for network, note, networks in _networks(question):
-        yield from _matched(network, question, note, networks)
-        yield from _forests(network, question, note)
+    for network, networks in _networks(question):
+        yield from _matched(network, question, networks)
+        yield from _forests(network, question)
 
 
 def synthesized_if_cheap(question: Question) -> Iterator[Candidate | LeftOut]:
     """List the same with twice as many chunks or pieces, to be made where the search is cheap beside what is left."""
-    for network, note, networks in _networks(question):
-        yield from _matched(network, question, note, networks, times=2)
-        yield from _forests(network, question, note, times=2)
+    for network, networks in _networks(question):
+        yield from _matched(network, question, networks, times=2)
+        yield from _forests(network, question, times=2)
 
 
-def _networks(question: Question) -> Iterator[tuple[Topology, str, int]]:
-    """List the networks that schedules are made for, a note that names each, and how many there may be."""
+def _networks(question: Question) -> Iterator[tuple[_Network, int]]:
+    """List the networks that schedules are made for, and how many there may be."""
     task = question.task
-    networks = [(question.topology, "")]
+    networks = [_Network(question.topology)]
     if any(factor > _ALIKE for factor in task.conditions.slow_ranks.values()):
-        networks.insert(0, (as_slow_as_now(question.topology, task), ", of slow links"))
-    for network, note in networks:
-        if is_uneven(network) or _is_small_mesh_of_one_root(network, task):
-            yield network, note, len(networks)
+        networks.insert(0, _Network(as_slow_as_now(question.topology, task), ", of slow links"))
+    if with_joined_ways(question.topology, task.nbytes).link_count < question.topology.link_count:
+        networks += [replace(one, note=f"{one.note}, of joined links", joins=True) for one in networks]
+    for network in networks:
+        if is_uneven(network.topology) or _is_small_mesh_of_one_root(network.topology, task):
+            yield network, len(networks)
+
+
+@dataclass(frozen=True)
+class _Network:
+    """A topology that schedules are made for; its ways side by side may be joined for chunks of a size."""
+
+    topology: Topology
+    note: str = ""
+    joins: bool = False
+
+    def seen_by(self, task: Task, chunks: int) -> Topology:
+        """Return it as chunks of so many see it, in all of one root and else a rank."""
+        shares = 1 if task.kind in _WITH_ONE_ROOT else task.rank_count
+        return with_joined_ways(self.topology, task.nbytes / (shares * chunks)) if self.joins else self.topology
 
 
 def as_slow_as_now(topology: Topology, task: Task) -> Topology:
@@ -108,7 +124,13 @@ def one_shot(question: Question) -> Iterator[Candidate]:
         return
     count = 2 * n * n  # aside and back, n - 1 parts to each rank, and n - 1 additions there
     run = partial(question.searches.run, ONE_SHOT, count)
-    yield Candidate(ONE_SHOT, "", bound_s, count, partial(run, partial(_one_shot, topology, task), ONE_SHOT))
+    quickest = with_joined_ways(topology, 0)  # of links side by side the quickest alone
+    networks = [(topology, "")]
+    if quickest.link_count < topology.link_count:
+        networks.append((quickest, "quickest links"))
+    for network, variant in networks:
+        generate = partial(run, partial(_one_shot, network, task), ONE_SHOT)
+        yield Candidate(ONE_SHOT, variant, bound_s, count, generate)
     if "dear messages" in question.traits:
         yield Candidate(ONE_SHOT, "bruck", bound_s, count, partial(one_shot_of, all_gather_bruck, n))
 
@@ -151,9 +173,7 @@ def _transfer_count(task: Task, chunks: int) -> int:
     return 2 * once if task.kind == "all_reduce" else once
 
 
-def _matched(
-    topology: Topology, question: Question, note: str, networks: int, *, times: int = 1
-) -> Iterator[Candidate]:
+def _matched(network: _Network, question: Question, networks: int, *, times: int = 1) -> Iterator[Candidate]:
     task, searches, least_chunks = question.task, question.searches, question.least_chunks
     unit = "chunks" if task.kind in _WITH_ONE_ROOT else "chunks a rank"
     most_chunks = _MOST_CHUNKS_OF_SMALL if task.nbytes < _SMALL_BUFFER else math.inf
@@ -163,25 +183,24 @@ def _matched(
         fewest = max(few, least_chunks)
         shares = 1 if task.kind in _WITH_ONE_ROOT else task.rank_count
         most_chunks = min(most_chunks, max(fewest, task.nbytes // (shares * _LEAST_CHUNK)))
-    is_switched_exchange = task.kind == "all_to_all" and topology.switch_count > 0
+    is_switched_exchange = task.kind == "all_to_all" and network.topology.switch_count > 0
     source = "all_to_all_behind_switches" if is_switched_exchange else task.kind
     tried = [times * one for one in _CHUNKS[task.kind]]
     for chunks in (one for one in tried if least_chunks <= one <= most_chunks):
-        variant, count = f"{chunks} {unit}{note}", _transfer_count(task, chunks)
-        search = partial(_search, topology, task, chunks, searches)
+        variant, count = f"{chunks} {unit}{network.note}", _transfer_count(task, chunks)
+        search = partial(_search, network.seen_by(task, chunks), task, chunks, searches)
         least = IN_CHUNKS * count
         run = partial(searches.run, at_least=least, networks=networks, only_if_cheap=times > 1)
         generate = cache(partial(run, f"synthesized ({variant})", chunks, search, source))
         yield Candidate("synthesized", variant, question.bound_s, count, generate, is_searched=True)
 
 
-def _forests(
-    topology: Topology, question: Question, note: str, *, times: int = 1
-) -> Iterator[Candidate | LeftOut]:
+def _forests(network: _Network, question: Question, *, times: int = 1) -> Iterator[Candidate | LeftOut]:
     task, searches = question.task, question.searches
     if task.kind not in _FOREST_KINDS:
         return
     has_one_root = task.kind in _WITH_ONE_ROOT
+    topology, note = network.topology, network.note
     vertices = topology.rank_count + topology.switch_count
     most = _MOST_VERTICES_OF_FOREST * searches.effort**0.25
     is_large = not has_one_root and vertices > most
@@ -196,7 +215,8 @@ def _forests(
     in_order = counts if task.nbytes < _SMALL_BUFFER else counts[::-1]
     for size, of_size in zip((1, 4, 16), in_order, strict=True):
         pieces = times * of_size
-        plant = partial(_plant, topology, task, pieces, up_and_down_only=is_large)
+        seen = network.seen_by(task, pieces)
+        plant = partial(_plant, seen, task, pieces, up_and_down_only=is_large)
         count = _transfer_count(task, pieces)
         label, source = f"forest ({pieces} pieces{note})", "forest_of_one_root" if has_one_root else "forest"
         run = partial(searches.run, at_least=IN_TREES * count, only_if_cheap=times > 1)

@@ -215,7 +215,7 @@ class Reader {
   /// between switches outside at once. Nothing where there is no way.
   std::optional<Way> slowest_way(const Excerpt& on, const std::vector<RankPair>& pairs, int sharers) const {
     if (!are_joined(on.topology)) return {};
-    const Routes routes(on.topology, pairs);
+    const Routes routes(on.topology, pairs, 0);  // an excerpt may hold a NIC that is no way inside its host
     std::vector<int> users(static_cast<std::size_t>(on.topology.link_count()));
     for (std::uint32_t p = 0; p < pairs.size(); ++p)
       for (const int l : routes.path(p)) users[at(l)] += on.is_outside[at(l)] ? sharers : 1;

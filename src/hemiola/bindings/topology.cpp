@@ -23,6 +23,7 @@
 #include "hemiola/schedule/routes.hpp"
 #include "hemiola/topology/hops.hpp"
 #include "hemiola/topology/host_links.hpp"
+#include "hemiola/topology/joined_ways.hpp"
 #include "hemiola/topology/slowed_links.hpp"
 #include "hemiola/topology/vertex_names.hpp"
 
@@ -173,7 +174,7 @@ std::vector<std::vector<int>> paths_of(const Topology& t, const std::vector<std:
                           " and " + std::to_string(dst));
     ends.push_back({Rank{src}, Rank{dst}});
   }
-  const Routes routes(t, ends);
+  const Routes routes(t, ends, kLargeMessage);
   std::vector<std::vector<int>> links;
   for (std::uint32_t p = 0; p < ends.size(); ++p)
     links.emplace_back(routes.path(p).begin(), routes.path(p).end());
@@ -375,6 +376,10 @@ ArgumentError
   bind_hops(m);
   m.def("paths", &paths_of, "topology"_a, "pairs"_a,
         "The links that messages from src to dst use, by their places in Topology.links.");
+  m.def(
+      "with_joined_ways", [](const Topology& t, double message_bytes) { return JoinedWays(t, message_bytes).topology(); },
+      "topology"_a, "message_bytes"_a,
+      "The topology as messages of that size see it: ways side by side are one link. The same where there are none.");
   bind_topology_copies(topology);
   bind_topology_formats(topology);
 }

@@ -38,7 +38,7 @@ Picoseconds busiest_link(const Schedule& schedule, const Topology& topology, std
                          const Conditions& conditions) {
   const simulation::Setting setting(schedule.collective(), schedule.chunk_weights(), topology, bytes,
                                     conditions);
-  const Routes routes(setting.topology(), schedule.pairs());
+  const Routes routes = setting.routes(schedule.pairs());
   const std::vector<Load> of_pair = loads_of_pairs(schedule, setting);
   std::vector<double> busy(static_cast<std::size_t>(setting.topology().link_count()));
   for (std::uint32_t pair = 0; pair < routes.pair_count(); ++pair)

@@ -70,7 +70,7 @@ StepEstimate estimate_exchange(const Topology& topology, std::int64_t bytes, con
       for (int dst = 0; dst < n; ++dst)
         if (src != dst) pairs.push_back({Rank{src}, Rank{dst}});
     }
-    load.add(Routes(setting.topology(), pairs));
+    load.add(setting.routes(pairs));
   }
   const double duration = simulation::within_limit(arrival + load.duration());
   return {static_cast<Picoseconds>(duration),

@@ -22,7 +22,7 @@ Scenario::Scenario(const Schedule& schedule, const Topology& topology, std::int6
                    const Conditions& conditions, const Noise& noise)
     : schedule_(numbered(schedule)),
       setting_(schedule.collective(), schedule.chunk_weights(), topology, bytes, conditions),
-      routes_(setting_.topology(), schedule.pairs()),
+      routes_(setting_.routes(schedule.pairs())),
       noise_(noise),
       density_(conditions.density) {
   setting_.check_durations(routes_);

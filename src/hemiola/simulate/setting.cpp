@@ -41,7 +41,8 @@ std::vector<double> sizes_of_chunks(const Collective& collective, std::span<cons
 Setting::Setting(const Collective& collective, std::span<const std::int64_t> chunk_weights,
                  const Topology& topology, std::int64_t bytes, const Conditions& conditions)
     : chunk_bytes_(sizes_of_chunks(collective, chunk_weights, topology, bytes, conditions)),
-      ways_(topology, *std::max_element(chunk_bytes_.begin(), chunk_bytes_.end())) {
+      largest_bytes_(*std::max_element(chunk_bytes_.begin(), chunk_bytes_.end())),
+      ways_(topology, largest_bytes_) {
   for (Rank rank : indices<Rank>(topology.rank_count()))
     arrival_.push_back(conditions.delay_of(rank) + topology.hardware().launch);
   const std::vector<double> slowdown = link_slowdowns(ways_.topology(), conditions);
@@ -54,13 +55,12 @@ Setting::Setting(const Collective& collective, std::span<const std::int64_t> chu
 
 void Setting::check_durations(const Routes& routes) const {
   constexpr double limit = 4e18;  // 45 days
-  const double largest = *std::max_element(chunk_bytes_.begin(), chunk_bytes_.end());
   for (std::uint32_t p = 0; p < routes.pair_count(); ++p) {
     double latencies = 0;
     heed_interrupt(static_cast<std::int64_t>(routes.path(p).size()));
     for (int l : routes.path(p)) {
       latencies += static_cast<double>(latency(l));
-      if (largest * ps_per_byte(l) + static_cast<double>(message(l)) + latencies > limit)
+      if (largest_bytes_ * ps_per_byte(l) + static_cast<double>(message(l)) + latencies > limit)
         throw ArgumentError("simulate: one message would take link " + std::to_string(ways_.link_of(l)) +
                             " more than 45 days; check the units of size, bandwidth and latency");
     }

@@ -28,6 +28,8 @@ class Setting {
   /// As messages of the largest chunk see it.
   const Topology& topology() const { return ways_.topology(); }
   const JoinedWays& ways() const { return ways_; }
+  /// Those of messages of the largest chunk.
+  Routes routes(std::span<const RankPair> pairs) const { return {topology(), pairs, largest_bytes_}; }
   /// A whole number, below 2^53.
   double bytes(std::uint32_t chunk) const { return chunk_bytes_[chunk]; }
   /// When a rank has arrived and launched the operation; before that nothing leaves it and nothing lands.
@@ -40,6 +42,7 @@ class Setting {
 
  private:
   std::vector<double> chunk_bytes_;
+  double largest_bytes_;
   JoinedWays ways_;
   std::vector<Picoseconds> arrival_;
   std::vector<Picoseconds> latency_;

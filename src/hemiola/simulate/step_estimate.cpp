@@ -181,7 +181,7 @@ StepEstimate estimate_by_steps(const Schedule& schedule, const Topology& topolog
                                const Conditions& conditions) {
   const simulation::Setting setting(schedule.collective(), schedule.chunk_weights(), topology, bytes,
                                     conditions);
-  const Routes routes(setting.topology(), schedule.pairs());
+  const Routes routes = setting.routes(schedule.pairs());
   StepLoad load(setting, routes, schedule.pairs());
   InOrder in_order(schedule, setting, routes);
   simulation::LinkTurns turns(setting, routes);

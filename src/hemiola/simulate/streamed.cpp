@@ -48,7 +48,7 @@ class StreamedNetwork {
       : source_(source), setting_(setting), slots_(source.collective()) {
     if (scratch_count_of(source.pairs()) > 0) fail("transfers without scratch slots, found some");
     const Topology& topology = setting.topology();
-    const Routes routes(topology, source.pairs());
+    const Routes routes = setting.routes(source.pairs());
     setting.check_durations(routes);
     for (std::uint32_t p = 0; p < routes.pair_count(); ++p) {
       const RankPair pair = source.pairs()[p];

@@ -24,7 +24,7 @@ std::vector<Picoseconds> latencies_between_ranks(const Topology& topology) {
     for (int src = first; src < std::min(n, first + kAtOnce); ++src)
       for (int dst = 0; dst < n; ++dst)
         if (src != dst) pairs.push_back({Rank{src}, Rank{dst}});
-    const Routes routes(topology, pairs);
+    const Routes routes(topology, pairs, 0);  // latencies are asked for
     for (std::uint32_t pair = 0; pair < routes.pair_count(); ++pair) {
       const auto src = static_cast<std::size_t>(pairs[pair].src),
                  dst = static_cast<std::size_t>(pairs[pair].dst);

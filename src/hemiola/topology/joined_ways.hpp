@@ -9,6 +9,9 @@
 
 namespace hemiola {
 
+/// Bytes, so many that bandwidths alone decide which way they go: for callers that know no size.
+inline constexpr double kLargeMessage = 1 << 30;
+
 /// A topology as messages of one size see it. Several ways from a vertex to the same other one are a single link, over
 /// which a message is divided in proportion to their bandwidths. Such are parallel links; chains of switches that join
 /// nothing else, such as the NICs between a host and the network; and switches that join the same ranks alike, such as

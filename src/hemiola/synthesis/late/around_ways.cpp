@@ -9,6 +9,7 @@
 #include "hemiola/synthesis/late/late_trees.hpp"
 #include "hemiola/synthesis/network/channels.hpp"
 #include "hemiola/topology/degraded.hpp"
+#include "hemiola/topology/joined_ways.hpp"
 
 namespace hemiola::synthesis {
 namespace {
@@ -62,7 +63,7 @@ class Backs {
     first.push_back(pairs.size());
     std::vector<RankPair> used;
     for (std::size_t i = 0; i + 1 < first.size(); ++i) used.push_back(pairs[first[i]]);
-    const Routes routes(topology, used);
+    const Routes routes(topology, used, kLargeMessage);
     for (std::uint32_t p = 0; p < used.size(); ++p)
       for (const int link : routes.path(p)) add(link, static_cast<double>(first[p + 1] - first[p]));
     const Senders senders(topology);
@@ -70,7 +71,7 @@ class Backs {
       candidate_[at(rank)] = static_cast<std::int32_t>(back_.size());
       back_.push_back({rank, late});
     }
-    const Routes ways(topology, back_);
+    const Routes ways(topology, back_, kLargeMessage);
     for (std::uint32_t p = 0; p < back_.size(); ++p)
       ways_.emplace_back(ways.path(p).begin(), ways.path(p).end());
   }

@@ -35,7 +35,7 @@ std::vector<Rank> peers_of(const Topology& topology, Rank src, std::vector<int>*
   return peers;
 }
 
-/// A pair's route may pass a rank all the same, where that is shorter.
+/// A pair's route may pass a rank all the same, so as to stay in a host.
 bool passes_rank(const Topology& topology, std::span<const int> path) {
   return std::any_of(path.begin(), path.end() - 1,
                      [&](int l) { return topology.is_rank(topology.link(l).dst); });
@@ -64,7 +64,7 @@ Channels::Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyMo
   network_.link_count = static_cast<std::uint32_t>(topology.link_count());
   const std::vector<RankPair> pairs = peer_pairs(topology);
   heed_interrupt(kPerChannel * static_cast<std::int64_t>(pairs.size()));  // before any is set up
-  const Routes routes(topology, pairs);
+  const Routes routes(topology, pairs, static_cast<double>(chunk_bytes), Relays::where_needed);
   for (std::uint32_t p = 0; p < pairs.size(); ++p) {
     if (!passes_rank(topology, routes.path(p))) add(topology, pairs[p], routes.path(p), chunk_bytes, latency);
   }
@@ -75,7 +75,7 @@ Channels::Channels(const Topology& topology, const std::vector<RankPair>& pairs,
                    LatencyModel latency)
     : rank_count_(topology.rank_count()) {
   network_.link_count = static_cast<std::uint32_t>(topology.link_count());
-  const Routes routes(topology, pairs);
+  const Routes routes(topology, pairs, static_cast<double>(chunk_bytes));
   for (std::uint32_t p = 0; p < pairs.size(); ++p)
     add(topology, pairs[p], routes.path(p), chunk_bytes, latency);
   index_ends();

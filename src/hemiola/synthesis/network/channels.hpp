@@ -24,7 +24,7 @@ using trees::Channel;
 using trees::Hop;
 
 /// Immutable; sorted by (src, dst), one channel per ordered pair of ranks whose route (see Routes) touches no third
-/// rank.
+/// rank where it need not. A simulation may find one past a rank faster.
 class Channels {
  public:
   Channels(const Topology& topology, std::int64_t chunk_bytes, LatencyModel latency);

@@ -25,9 +25,6 @@ std::vector<int> number_ports(const std::vector<int>& link_of_peer) {
   return ports;
 }
 
-/// Bytes, so many that ways side by side share them.
-constexpr double kLargeMessage = 1 << 30;
-
 }  // namespace
 
 EmulatedNetwork::EmulatedNetwork(const Topology& whole, const Conditions& conditions,
@@ -44,7 +41,7 @@ EmulatedNetwork::EmulatedNetwork(const Topology& whole, const Conditions& condit
     for (Rank dst : ranks)
       if (src != dst) pairs.push_back({src, dst});
   }
-  const Routes routes(topology, pairs);
+  const Routes routes(topology, pairs, kLargeMessage);
   path_begin_.push_back(0);
   std::uint32_t next_pair = 0;
   for (Rank src : ranks)
