@@ -101,7 +101,9 @@ class _Network:
     def seen_by(self, task: Task, chunks: int) -> Topology:
         """Return it as chunks of so many see it, in all of one root and else a rank."""
         shares = 1 if task.kind in _WITH_ONE_ROOT else task.rank_count
-        return with_joined_ways(self.topology, task.nbytes / (shares * chunks)) if self.joins else self.topology
+        return (
+            with_joined_ways(self.topology, task.nbytes / (shares * chunks)) if self.joins else self.topology
+        )
 
 
 def as_slow_as_now(topology: Topology, task: Task) -> Topology:

@@ -377,9 +377,11 @@ ArgumentError
   m.def("paths", &paths_of, "topology"_a, "pairs"_a,
         "The links that messages from src to dst use, by their places in Topology.links.");
   m.def(
-      "with_joined_ways", [](const Topology& t, double message_bytes) { return JoinedWays(t, message_bytes).topology(); },
+      "with_joined_ways",
+      [](const Topology& t, double message_bytes) { return JoinedWays(t, message_bytes).topology(); },
       "topology"_a, "message_bytes"_a,
-      "The topology as messages of that size see it: ways side by side are one link. The same where there are none.");
+      "The topology as messages of that size see it: ways side by side are one link. The same where there "
+      "are none.");
   bind_topology_copies(topology);
   bind_topology_formats(topology);
 }

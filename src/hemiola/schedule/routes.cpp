@@ -187,7 +187,8 @@ class Search {
 
 }  // namespace
 
-Routes::Routes(const Topology& topology, std::span<const RankPair> pairs, double message_bytes, Relays relays) {
+Routes::Routes(const Topology& topology, std::span<const RankPair> pairs, double message_bytes,
+               Relays relays) {
   routes_.reserve(pairs.size());
   links_.reserve(pairs.size());
   Search by_time(topology, message_bytes, Search::By::time),
@@ -199,8 +200,7 @@ Routes::Routes(const Topology& topology, std::span<const RankPair> pairs, double
     while (end < pairs.size() && pairs[end].src == src) ++end;
     const auto wanted = pairs.subspan(begin, end - begin);
     heed_interrupt(static_cast<std::int64_t>(by_time.run(src, wanted)));
-    if (may_relay)
-      heed_interrupt(static_cast<std::int64_t>(by_links.run(src, wanted)));
+    if (may_relay) heed_interrupt(static_cast<std::int64_t>(by_links.run(src, wanted)));
     for (std::size_t p = begin; p < end; ++p) {
       Search& search = may_relay && by_links.beats(by_time, pairs[p].dst) ? by_links : by_time;
       if (!search.reaches(pairs[p].dst))
