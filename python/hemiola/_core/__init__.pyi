@@ -492,6 +492,11 @@ def paths(topology: Topology, pairs: Sequence[tuple[int, int]]) -> list[list[int
     The links that messages from src to dst use, by their places in Topology.links.
     """
 
+def with_joined_ways(topology: Topology, message_bytes: float) -> Topology:
+    """
+    The topology as messages of that size see it: ways side by side are one link. The same where there are none.
+    """
+
 def kind_meant(name: str) -> str:
     """
     The collective that a name means, such as 'allreduce' or 'bcast'; '' for any other text.
