@@ -13,6 +13,8 @@ from unittest import mock
 import numpy as np
 
 import hemiola as hm
+from hemiola.demo.network import Perceptron
+from hemiola.demo.training import Digits, Task, accuracy, batches
 
 CHOICE = "hemiola.quantization.choice"
 
@@ -104,6 +106,22 @@ def trained(steps: int) -> float:
         x -= 0.05 * quantizer.all_reduce(comm, x - mine, "average")
     assert quantizer.residual is not None
     return float(np.linalg.norm(x - best) / np.linalg.norm(best))
+
+
+def trained_on_digits(tasks: list[Task]) -> list[float]:
+    """Return the accuracy of each task on held-out images where gradients are averaged in eight bits."""
+    comm, digits, found = hm.init(timeout_s=60), Digits.load(), []
+    for task in tasks:
+        network, quantizer = Perceptron(task.widths, task.seed), hm.Quantizer()
+        for batch in batches(task, len(digits.images)):
+            share = batch[comm.rank :: comm.rank_count]
+            network.backward(digits.images[share], digits.labels[share])
+            network.parameters -= task.rate * quantizer.all_reduce(
+                comm, network.gradient.astype(np.float32), "average"
+            )
+        assert quantizer.residual is not None
+        found.append(accuracy(network, digits))
+    return found
 
 
 def refused() -> list[str]:

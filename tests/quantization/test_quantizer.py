@@ -6,6 +6,7 @@ import pytest
 import quantizer_ranks as work
 
 import hemiola as hm
+from hemiola.demo.training import Digits, Task, train_alone
 
 SLOW = {n: hm.topologies.switch(n, latency_s=20e-6, bandwidth=12.5e6) for n in (2, 3, 4)}
 SIZES = [1, 255, 257, 20_000, 70_001]
@@ -54,6 +55,17 @@ def test_blocks_below_the_least_scale_wait_in_the_residual(odd: list[dict[str, o
 
 def test_least_squares_comes_within_a_ten_thousandth_of_the_optimum() -> None:
     assert max(hm.launch(work.trained, 4, 400, emulate=SLOW[4], timeout_s=200)) <= 1e-4
+
+
+def test_digits_are_named_as_well_as_with_plain_gradients() -> None:
+    # Given two networks and 360 held-out images. Expect at most 0.3 points less: 2 images of all 720.
+    tasks = [Task(widths=(64, 256, 10), epochs=10, seed=seed) for seed in range(2)]
+    digits = Digits.load()
+    plain = sum(train_alone(task, digits, lambda: None).accuracy for task in tasks)
+    every = hm.launch(work.trained_on_digits, 4, tasks, emulate=SLOW[4], timeout_s=200)
+    assert every.count(every[0]) == 4
+    assert plain > 0.9 * len(tasks)
+    assert sum(every[0]) >= plain - 0.003 * len(tasks)
 
 
 def test_wrong_arguments_are_refused_by_name_on_every_rank() -> None:
