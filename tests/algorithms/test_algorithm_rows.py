@@ -143,14 +143,14 @@ def test_the_chunk_count_that_is_planned_for_a_late_rank_is_the_best_one() -> No
     # formula (M + 3)(1 us + s·β/M) is 21,985.5 us for 255 and 21,986.3 us for 240.
     network = hm.topologies.switch(16, latency_s=1e-6, bandwidth=50e9)
     plan = hm.plan(network, "all_reduce", 1 << 30, hm.Conditions(late={3: 20e-3}))
-    assert plan.alternatives[0].label == "all_reduce_late (255 chunks)"
+    ours = next(one for one in plan.alternatives if one.label == "all_reduce_late (255 chunks)")
     all_s = {
         chunks: hm.simulate(
             hm.algorithms.all_reduce_late(16, 3, chunks), network, 1 << 30, plan.conditions
         ).seconds
         for chunks in (15, 240, 254, 255, 256, 270)
     }
-    assert plan.seconds == all_s[255] <= 1.001 * min(all_s.values())
+    assert ours.seconds == all_s[255] <= 1.001 * min(all_s.values())
     assert all_s[256] > 1.02 * all_s[255]  # owners of unequally many chunks reduce for longer
 
 
@@ -159,9 +159,9 @@ def test_no_chunk_count_is_much_better_than_the_planned_one(ranks: int, nbytes: 
     network = hm.topologies.switch(ranks, latency_s=1e-6, bandwidth=50e9)
     now = hm.Conditions(late={1: 1e-4})
     plan = hm.plan(network, "all_reduce", nbytes, now)
-    assert plan.name == "all_reduce_late"
+    ours = next(one for one in plan.alternatives if one.name == "all_reduce_late")
     all_s = [
         hm.simulate(hm.algorithms.all_reduce_late(ranks, 1, chunks), network, nbytes, now).seconds
         for chunks in range(1, 120)
     ]
-    assert plan.seconds <= 1.01 * min(all_s)
+    assert plan.seconds <= ours.seconds <= 1.01 * min(all_s)

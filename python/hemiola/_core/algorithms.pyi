@@ -1242,6 +1242,7 @@ def all_reduce_late_hierarchical(
     reduced : int, 0 … segments, how many the early ranks reduce before the late rank joins.
     chunks_per_owner : int >= 1, chunks into which an early node's block of a segment is cut, at each place.
     node_of_rank : sequence of int, the node of each rank; None where they are numbered node by node.
+    finish : "doubling", the fewest rounds; or "direct", in which the holder of a chunk sends it to all nodes itself.
 
     Returns
     -------
