@@ -409,7 +409,8 @@ void Communicator::slow_down(const std::map<Rank, double>& factors, const SlowLi
 std::vector<Arrival> Communicator::arrivals(const Check& interrupted) {
   return between_operations(
       [this] {
-        return roll().keeps_arrivals() ? roll().arrivals(first_kept_, next_number_) : arrivals_.rows();
+        const std::uint64_t end = next_number_ - (has_begun_ ? 1 : 0);  // not the one that looks from within
+        return roll().keeps_arrivals() ? roll().arrivals(first_kept_, end) : arrivals_.rows();
       },
       interrupted);
 }

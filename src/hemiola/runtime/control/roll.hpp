@@ -51,7 +51,7 @@ class Roll {
   /// The roll keeps the arrivals of all ranks for `arrivals`; false: each operation's have to be asked for.
   virtual bool keeps_arrivals() const { return false; }
   /// All ranks' arrivals at the latest operations from `first` to before `end`, a row each: at most kKeptArrivals, and
-  /// those to which all came. `end` is the next operation of this rank.
+  /// those to which all came. `end` is the operation that this rank is in, or its next one.
   virtual std::vector<Arrival> arrivals(std::uint64_t /*first*/, std::uint64_t /*end*/) const { return {}; }
 };
 

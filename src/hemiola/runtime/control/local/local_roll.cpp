@@ -27,8 +27,8 @@ struct LocalRoll::Came {
 struct LocalRoll::Row {
   Slot slots[2];
   alignas(128) std::atomic<std::uint64_t> completed;  ///< number + 1
-  /// By operation, in turn. Another rank is in the reader's operation or in the next: so it writes at most one place more.
-  alignas(128) Came latest[kKeptArrivals + 1];
+  /// By operation, in turn. A reader that is in an operation looks before it, and another rank may be in the next.
+  alignas(128) Came latest[kKeptArrivals + 2];
 };
 
 std::size_t LocalRoll::region_bytes(int rank_count) {
