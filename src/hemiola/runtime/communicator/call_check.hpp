@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "hemiola/runtime/communicator/call_desk.hpp"
 
@@ -10,9 +9,8 @@ namespace hemiola {
 
 /// How the arrays of a correct call relate.
 struct CallShape {
-  std::int64_t block_elements = 0;  ///< see BufferLayout; of blocks that differ, on average
+  std::int64_t block_elements = 0;  ///< see BufferLayout
   bool in_place = false;
-  std::vector<std::int64_t> block_sizes = {};  ///< where blocks differ
 };
 
 /// Throws ArgumentError: an array is missing, not contiguous, read-only or of the wrong size or type, input and output

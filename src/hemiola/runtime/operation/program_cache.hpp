@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <vector>
 
 #include "hemiola/runtime/operation/program_source.hpp"
 
@@ -21,7 +20,6 @@ class ProgramCache {
     bool average = false;
     Coding coding = Coding::none;
     InBlocks in_blocks = {};
-    std::vector<std::int64_t> block_sizes = {};  ///< where these differ
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 

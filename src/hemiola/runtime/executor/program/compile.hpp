@@ -14,8 +14,7 @@
 namespace hemiola {
 
 struct CompileOptions {
-  std::int64_t block_elements = 0;             ///< see BufferLayout
-  std::vector<std::int64_t> block_sizes = {};  ///< see BufferLayout; empty: all have `block_elements`
+  std::int64_t block_elements = 0;  ///< see BufferLayout
   int element_bytes = 1;
   MessageRules rules;
   PortMap ports;
