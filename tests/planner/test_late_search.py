@@ -8,7 +8,7 @@ import pytest
 
 import hemiola as hm
 from hemiola._core import LateOutlook, LateRule
-from hemiola.planner import around_anyone, communicator_plans
+from hemiola.planner import communicator_plans, late_habit_plans
 from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.planner.recipe import LateHabit, Recipe
 from hemiola.topology.port_speed import port_speed
@@ -133,7 +133,7 @@ def test_around_a_rank_for_which_no_plan_is_made_runs_what_there_was(monkeypatch
 
 
 def test_plans_around_too_many_ranks_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(around_anyone, "_MOST_TRANSFERS", 100)
+    monkeypatch.setattr(late_habit_plans, "_MOST_TRANSFERS", 100)
     recipe, outlook = habit(hm.topologies.fully_connected(4, latency_s=1e-6, bandwidth=1e6), MIB, (None, 4))
     assert isinstance(recipe.late, LateHabit)
     assert recipe.late.around == ()

@@ -7,7 +7,6 @@ depends on two ranks computing the same floats."""
 from __future__ import annotations
 
 import dataclasses
-import logging
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 
 from hemiola import algorithms, codecs, topologies
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import LateOutlook, LateRule, Schedule, ScheduleParts, Selection, SparseRule, Topology
+from hemiola._core import LateRule, Schedule, ScheduleParts, Selection, SparseRule, Topology
 from hemiola.algorithms import Task
 from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.bounds import lower_bound
@@ -26,12 +25,12 @@ from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import machine_cores
-from hemiola.planner.around_anyone import around_anyone
 from hemiola.planner.blocks_of_call import schedule_of_blocks
 from hemiola.planner.budget import Searches
 from hemiola.planner.core_rates import core_rates
 from hemiola.planner.crowding import BETWEEN_HOSTS
 from hemiola.planner.distinct import distinct_messages
+from hemiola.planner.late_habit_plans import planned_for_habit
 from hemiola.planner.late_rule import late_rule
 from hemiola.planner.machine_model import EngineCosts, memory_network
 from hemiola.planner.memory_speeds import MemorySpeeds, agreed, speeds_of_processes
@@ -44,7 +43,6 @@ from hemiola.planner.spread import segments_of, spread
 from hemiola.planner.suited import suited
 from hemiola.planner.synthesized import ONE_SHOT
 from hemiola.progress import ProgressBar
-from hemiola.side_channel import log
 from hemiola.simulate import simulate
 from hemiola.synthesis.full_mesh import is_lone_switch
 from hemiola.topology.host_ports import ports_between_hosts, speed_between_hosts
@@ -65,8 +63,6 @@ _LEAST_GAIN = 0.1
 _LEAST_TOLD_S = 0.02
 #: All-reduces within a host that take less are not worth a plan for a late rank.
 _LEAST_PLANNED_S = 0.001
-#: The least saving of a plan for a late rank, as a share of the time without.
-_LEAST_PLANNED_GAIN = 0.05
 #: Seconds of a core that a message over an emulated network takes, of which that knows nothing (docs/decisions/0024).
 #: A figure, and no measurement at start-up: ranks may emulate seconds of latency, and plans are the same every time.
 _CORE_S_OF_MESSAGE = 20e-6
@@ -288,7 +284,10 @@ class CommunicatorPlans:
         found = self._planned(kind, nbytes, self._conditions_with(slow), root, counts_messages=counted)
         lateness = None if sparse else self._lateness(found)
         if late is not None and isinstance(lateness, LateHabit):
-            found, lateness = self._planned_for(*late, found, lateness)
+            rank, quarters = late
+            habit = dataclasses.replace(lateness, delay_s=quarters / 4 * lateness.plain_s)
+            planned = partial(self._planned, kind, nbytes, counts_messages=True)
+            found, lateness = planned_for_habit(planned, self._network_s, found, habit, rank)
         recipe = Recipe.of(found, lateness)
         if sparse is not False:
             recipe = dataclasses.replace(recipe, sparse=self._sparse_words(found, sparse is True))
@@ -303,7 +302,7 @@ class CommunicatorPlans:
         recipe, made = self._read(words)
         late = outlook = sparse = None
         if isinstance(recipe.late, LateHabit):
-            outlook = _outlook(recipe.late, nbytes)
+            outlook = recipe.late.outlook(nbytes)
             if recipe.late.around and (whole := self._whole(words, recipe, made)) is not None:
                 late = LateRule.around(whole, [one or whole for one in recipe.late.around])
         elif recipe.late is not None and (whole := self._whole(words, recipe, made)) is not None:
@@ -430,30 +429,6 @@ class CommunicatorPlans:
                 least_s = _LEAST_TOLD_S
         network_s = self._network_s(found)
         return LateHabit(network_s, found.nbytes) if network_s >= least_s else None
-
-    def _planned_for(
-        self, rank: int | None, quarters: int, found: Plan, habit: LateHabit
-    ) -> tuple[Plan, LateHabit]:
-        """Plan for a rank that comes so much later, or for each that may; say what that brings. Where it brings next to
-        nothing, or an algorithm fails, what was found for nobody late stands."""
-        delay_s = quarters / 4 * habit.plain_s
-        if rank is None:
-            planned_at = partial(self._planned, found.kind, found.nbytes, counts_messages=True)
-            habit = dataclasses.replace(habit, delay_s=delay_s)
-            ranks, least = self._rank_count, _LEAST_PLANNED_GAIN
-            return found, around_anyone(planned_at, self._network_s, ranks, found, habit, least)
-        conditions = Conditions(late={rank: delay_s})
-        try:
-            planned = self._planned(found.kind, found.nbytes, conditions, counts_messages=True)
-        except ArgumentError as error:  # of a user's own algorithm; nobody has asked for this plan
-            log(
-                logging.WARNING, "rank %d keeps coming late, and nothing is planned for that: %s", rank, error
-            )
-            return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=habit.plain_s)
-        if found.seconds - (planned.seconds - delay_s) < _LEAST_PLANNED_GAIN * found.seconds:
-            return found, dataclasses.replace(habit, delay_s=delay_s, finish_s=habit.plain_s)
-        finish_s = self._network_s(planned) - delay_s
-        return planned, dataclasses.replace(habit, delay_s=delay_s, finish_s=finish_s, rank=rank)
 
     @property
     def _host_count(self) -> int:
@@ -588,14 +563,6 @@ def _remember(remembered: dict[Any, Any], key: object, value: object) -> None:
         if len(remembered) >= _MOST_FOLLOWED:
             remembered.pop(next(iter(remembered)))
         remembered[key] = value
-
-
-def _outlook(habit: LateHabit, nbytes: int) -> LateOutlook:
-    """Say what is predicted for that many bytes."""
-    share = nbytes / habit.nbytes
-    return LateOutlook(
-        plain_s=habit.plain_s * share, delay_s=habit.delay_s * share, finish_s=habit.finish_s * share
-    )
 
 
 def _is_long(transfers: int) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hemiola import algorithms
-from hemiola._core import Schedule, ScheduleParts, Topology
+from hemiola._core import LateOutlook, Schedule, ScheduleParts, Topology
 from hemiola.algorithms import Algorithm, Candidate, Task
 from hemiola.algorithms.registry import is_brought
 from hemiola.errors import FormatError
@@ -49,6 +49,13 @@ class LateHabit:
     finish_s: float = 0.0
     rank: int | None = None
     around: tuple[Schedule | None, ...] = ()
+
+    def outlook(self, nbytes: int) -> LateOutlook:
+        """Say what is predicted for that many bytes."""
+        share = nbytes / self.nbytes
+        return LateOutlook(
+            plain_s=self.plain_s * share, delay_s=self.delay_s * share, finish_s=self.finish_s * share
+        )
 
 
 @dataclass(frozen=True)
