@@ -19,7 +19,7 @@ from hemiola.planner.budget import IN_TREES
 from hemiola.planner.outcome import LeftOut, NothingMadeError, too_many
 from hemiola.planner.question import Question
 from hemiola.planner.synthesized import as_slow_as_now
-from hemiola.synthesis.around import LateForest, Matched, late_rails, matched
+from hemiola.synthesis.around import WHOLE, LateForest, Matched, late_rails, matched
 from hemiola.synthesis.late_hosts import Hosts
 
 #: Chunks down each tree, and where every two ranks have a link, so that nothing is to be searched for.
@@ -213,8 +213,7 @@ def _packed(question: Question) -> Iterator[Candidate | LeftOut]:
             whole = made(pieces, 1.0)
             yield _of("late_forest", variant, whole, question)
             if pieces == counts[0]:
-                reduced_s = busiest_in_the_wait(whole, topology, task)
-                share = min(1.0, math.floor(64 * task.delay_s / reduced_s) / 64) if reduced_s > 0 else 1.0
+                share = reduced_in_the_wait(whole, topology, task) / WHOLE
             per_piece = whole.transfer_count / pieces
             if 0 < share < 1:
                 variant = f"{pieces} pieces, {share:.2f} of the buffer"
@@ -251,9 +250,11 @@ def _of(name: str, variant: str, made: Schedule, question: Question) -> Candidat
     return Candidate(name, variant, question.bound_s, made.transfer_count, partial(given, made))
 
 
-def busiest_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> float:
-    """Return what the busiest link takes for what the others do before the late rank first sends."""
+def reduced_in_the_wait(schedule: Schedule, topology: Topology, task: Task) -> int:
+    """Return how many parts of `WHOLE` the others can do, before the late rank comes, of what they do before it sends:
+    by the busiest link."""
     rows = np.asarray(schedule.transfers)
     before = rows[rows["step"] < rows["step"][rows["src"] == task.late_ranks[0]].min()]
     waiting = Schedule.from_transfers(schedule.collective, before)
-    return busiest_link_s(waiting, topology, task.nbytes, task.conditions.slow_ranks)
+    reduced_s = busiest_link_s(waiting, topology, task.nbytes, task.conditions.slow_ranks)
+    return min(WHOLE, math.floor(WHOLE * task.delay_s / reduced_s)) if reduced_s > 0 else WHOLE

@@ -3,13 +3,12 @@ owner of a share."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import partial
 
 from hemiola.algorithms import Candidate, Task
 from hemiola.algorithms.task import given
-from hemiola.planner.around_late_rank import busiest_in_the_wait
+from hemiola.planner.around_late_rank import reduced_in_the_wait
 from hemiola.planner.budget import IN_TREES
 from hemiola.planner.outcome import LeftOut, NothingMadeError
 from hemiola.planner.question import Question
@@ -40,8 +39,7 @@ def stars_around_late_rank(question: Question) -> Iterator[Candidate | LeftOut]:
                 yield LeftOut(f"{_NAME} ({variant})", str(error))
                 return
             if pieces == _PIECES[0] and of_buffer == WHOLE:
-                reduced_s = busiest_in_the_wait(made, topology, task)
-                part = min(WHOLE, max(1, math.floor(WHOLE * task.delay_s / reduced_s)))
+                part = max(1, reduced_in_the_wait(made, topology, task))
             seconds = max(question.bound_s, _seconds(task, pieces, of_buffer / WHOLE))
             yield Candidate(_NAME, variant, seconds, made.transfer_count, partial(given, made))
 
