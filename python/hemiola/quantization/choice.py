@@ -54,12 +54,11 @@ def way_of(comm: Communicator, size: int, spread: Spread) -> Way | None:
     known = _known.setdefault(comm, {})
     if size not in known:
         word = np.zeros(1, np.uint8)
-        schedule = _schedule(comm.topology)
         if comm.rank == 0:
-            word[0] = _pays(comm, schedule, 4 * size)
+            word[0] = _pays(comm, 4 * size)
         if comm.rank_count > 1:
             spread(word)
-        known[size] = Way(schedule, _rounds_to(comm)) if word[0] else None
+        known[size] = Way(_schedule(comm.topology), _rounds_to(comm)) if word[0] else None
     return known[size]
 
 
@@ -82,17 +81,18 @@ def _ranks_of_hosts(network: Topology) -> list[list[int]]:
     return [ranks for ranks in hosts if ranks]
 
 
-def _pays(comm: Communicator, schedule: Schedule, nbytes: int) -> bool:
+def _pays(comm: Communicator, nbytes: int) -> bool:
     """Say whether links and a core, one after the other, leave a third of the plain plan's time."""
-    plain_s, plans = comm.plan("all_reduce", nbytes).seconds, comm._plans
-    if comm.rank_count == 1 or plans.shares_memory or plain_s < least_s(comm.rank_count):
+    plans = comm._plans
+    if comm.rank_count == 1 or plans.shares_memory:
         return False
-    rounds_to = _rounds_to(comm)
-    if not any(rounds_to):
+    plain_s = comm.plan("all_reduce", nbytes).seconds
+    if plain_s < least_s(comm.rank_count) or not any(rounds_to := _rounds_to(comm)):
         return False
     inside = max(0, rounds_to.count(False) - 1)  # other ranks of the host
     inside_bytes = (1 - SHARE) * inside / (inside + 1) * nbytes
-    links_s = plans.seconds_of(schedule, round(SHARE * nbytes)) + inside_bytes / _inside_Bps(comm.topology, 0)
+    coded_s = plans.seconds_of(_schedule(comm.topology), round(SHARE * nbytes))
+    links_s = coded_s + inside_bytes / _inside_Bps(comm.topology, 0)
     return bool(MARGIN * (links_s + nbytes * sum(_speeds())) < plain_s)
 
 
