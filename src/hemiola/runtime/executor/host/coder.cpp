@@ -199,6 +199,12 @@ void Coder::take_apart(const Task& task) {
                       std::to_string(rest.size()) + " bytes behind them");
 }
 
+/// Brings the value to which a message is added to its place.
+void Coder::bring_operand(const Piece& piece) {
+  if (at(piece.operand) != at(piece.at))
+    bulk_copy(at(piece.at), at(piece.operand), static_cast<std::size_t>(piece.bytes));
+}
+
 void Coder::land(const Piece& piece, std::span<const std::byte> message) {
   const std::size_t elements =
       static_cast<std::size_t>(form(piece).bytes) / codec::element_bytes(arithmetic_.dtype);
@@ -206,16 +212,14 @@ void Coder::land(const Piece& piece, std::span<const std::byte> message) {
     return land_eight_bits(piece, codec::open_eight_bits(message, elements));
   decoder_.open(message, arithmetic_.dtype, elements);
   if (!piece.combine) return decoder_.decode(at(piece.at), destination(piece));
-  if (at(piece.operand) != at(piece.at))
-    bulk_copy(at(piece.at), at(piece.operand), static_cast<std::size_t>(piece.bytes));
+  bring_operand(piece);
   decoder_.combine(arithmetic_.op, combine_, at(piece.at));
 }
 
 void Coder::land_eight_bits(const Piece& piece, const codec::EightBits& message) {
   float* const to = reinterpret_cast<float*>(at(piece.at));
   if (!piece.combine) return message.restore(to);
-  if (at(piece.operand) != at(piece.at))
-    bulk_copy(at(piece.at), at(piece.operand), static_cast<std::size_t>(piece.bytes));
+  bring_operand(piece);
   message.add(to);
 }
 

@@ -74,6 +74,7 @@ class Coder {
   void count(const Piece& piece);
   std::size_t append(const Piece& piece, std::byte* to);
   codec::Destination destination(const Piece& piece) const;
+  void bring_operand(const Piece& piece);
   void land(const Piece& piece, std::span<const std::byte> message);
   void land_eight_bits(const Piece& piece, const codec::EightBits& message);
   void land_plain(const Piece& piece);
