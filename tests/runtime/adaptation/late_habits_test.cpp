@@ -69,14 +69,19 @@ TEST(LateHabits, AnyRankIsWhereAnotherOneIsLateEachTimeAndOneOnceItIsAloneAgain)
   EXPECT_EQ(habits.expected(kBytes), late(4, 4));
 }
 
+/// Given a habit of eight operations. Expect that it ends with the fourth to which ranks, from `first` on by `step`, come
+/// in time. Derivation: 0.4 with the delay, 1 - (100 + 60)/100 = -0.6 without: (8-k)·0.4 - k·0.6 is above 0 up to k = 3.
+void expect_end_after_four(LateHabits* habits, const LateRank& expected, int first, int step) {
+  for (int k = 1; k <= 4; ++k) {
+    note(habits, 1, first + step * k, 0);
+    EXPECT_EQ(habits->expected(kBytes), k < 4 ? expected : LateRank()) << k;
+  }
+}
+
 TEST(LateHabits, AnyRankIsExpectedUntilThePlansWouldHaveSavedNothing) {
   LateHabits habits;
   for (int call = 0; call < 8; ++call) note(&habits, 1, call, 120);
-  // Derivation: as for one rank, whoever comes last.
-  for (int k = 1; k <= 4; ++k) {
-    note(&habits, 1, k, 0);
-    EXPECT_EQ(habits.expected(kBytes), k < 4 ? anyone(4) : LateRank()) << k;
-  }
+  expect_end_after_four(&habits, anyone(4), 0, 1);
 }
 
 TEST(LateHabits, TheLeastLagDecidesForHowMuchIsPlanned) {
@@ -92,11 +97,7 @@ TEST(LateHabits, TheLeastLagDecidesForHowMuchIsPlanned) {
 TEST(LateHabits, ItEndsOnceThePlanWouldHaveSavedNothing) {
   LateHabits habits;
   note(&habits, 8, 3, 120);
-  // Derivation: 0.4 with the delay, 1 - (100 + 60)/100 = -0.6 without: (8-k)·0.4 - k·0.6 is above 0 up to k = 3.
-  for (int k = 1; k <= 4; ++k) {
-    note(&habits, 1, 3, 0);
-    EXPECT_EQ(habits.expected(kBytes), k < 4 ? late(3, 4) : LateRank()) << k;
-  }
+  expect_end_after_four(&habits, late(3, 4), 3, 0);
 }
 
 TEST(LateHabits, OneThatComesLastInAnothersPlaceTakesItsPlace) {
