@@ -1,4 +1,4 @@
-"""Jobs of `collective_rank.py` on the hosts of a cluster."""
+"""Jobs on the hosts of a cluster, of `collective_rank.py` unless another program is named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,12 +18,19 @@ LIMIT_S = 120.0
 
 @contextmanager
 def running(
-    cluster: Cluster, way: str, per_host: int = 1, family: int = 4, **more: str
+    cluster: Cluster,
+    words: str | Sequence[str],
+    per_host: int = 1,
+    family: int = 4,
+    *,
+    program: str = PROGRAM,
+    **more: str,
 ) -> Iterator[list[subprocess.Popen[str]]]:
-    """Start a program as the ranks of a job, so many on each host; they end with this."""
+    """Start a program as the ranks of a job, so many on each host; they end with this. `words`: its arguments."""
     ranks: list[subprocess.Popen[str]] = []
+    command = [sys.executable, program, *([words] if isinstance(words, str) else words)]
     try:
-        ranks += _started(cluster, way, per_host, family, more)
+        ranks += _started(cluster, command, per_host, family, more)
         yield ranks
     finally:
         for rank in ranks:
@@ -32,7 +39,7 @@ def running(
 
 
 def _started(
-    cluster: Cluster, way: str, per_host: int, family: int, more: dict[str, str]
+    cluster: Cluster, command: list[str], per_host: int, family: int, more: dict[str, str]
 ) -> Iterator[subprocess.Popen[str]]:
     hosts = range(len(cluster.hosts))
     zero = cluster.hosts[0]
@@ -51,19 +58,20 @@ def _started(
             own = {"HEMIOLA_RANK": str(host * per_host + local), "HEMIOLA_LOCAL_RANK": str(local)}
             yield cluster.start(
                 host,
-                [sys.executable, PROGRAM, way],
+                command,
                 env=environment | own,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
             )
 
 
-def said(processes: list[subprocess.Popen[str]]) -> list[str]:
+def said(processes: list[subprocess.Popen[str]], limit_s: float = LIMIT_S) -> list[str]:
     """Return what each rank says in the end; all must end well."""
     lines = []
     for process in processes:
-        out, err = process.communicate(timeout=LIMIT_S)
+        out, err = process.communicate(timeout=limit_s)
         assert process.returncode == 0, err
         lines.append(out.splitlines()[-1])
     return lines

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from jobs import running, said
+
 from hemiola.cluster import Cluster
 
 PROGRAM = str(Path(__file__).with_name("cut_nic_rank.py"))
-HOSTS, COUNT, ELEMENTS, RATE = (
-    2,
-    8,
-    1_000_003,
-    "200Mbit",
-)  # an all-reduce keeps both NICs busy for about 0.2 s
+HOSTS, COUNT = 2, 8
+#: An all-reduce keeps both NICs busy for about 0.2 s.
+ELEMENTS, RATE = 1_000_003, "200Mbit"
 RUN_LIMIT_S = 60.0
 
 
@@ -28,28 +23,8 @@ def results_of_a_cut(
     cluster: Cluster, nic: int, *, away_s: float | None, limit_s: float
 ) -> list[dict[str, Any]]:
     """Cut a NIC of host 1 while ranks work, for so long or for ever; return each rank's times and its error."""
-    shared = os.environ | {
-        "HEMIOLA_RANK_COUNT": str(HOSTS),
-        "HEMIOLA_LOCAL_RANK_COUNT": "1",
-        "HEMIOLA_LOCAL_RANK": "0",
-        "HEMIOLA_JOB": secrets.token_hex(4),
-        "HEMIOLA_RENDEZVOUS": f"{cluster.hosts[0].ipv4}:29400",
-        "HEMIOLA_TOKEN": secrets.token_hex(32),
-        "HEMIOLA_INTERFACE": "eth",
-    }
-    command = [sys.executable, PROGRAM, str(COUNT), str(ELEMENTS), str(limit_s)]
-    ranks = [
-        cluster.start(
-            rank,
-            command,
-            env=shared | {"HEMIOLA_RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(HOSTS)
-    ]
-    try:
+    words = [str(COUNT), str(ELEMENTS), str(limit_s)]
+    with running(cluster, words, program=PROGRAM, HEMIOLA_INTERFACE="eth") as ranks:
         for rank in ranks:
             assert rank.stdout is not None
             assert rank.stdout.readline() == "works\n"
@@ -57,16 +32,7 @@ def results_of_a_cut(
         if away_s is not None:
             time.sleep(away_s)
             cluster.set_link(1, up=True, nic=nic)
-        results = []
-        for rank in ranks:
-            out, err = rank.communicate(timeout=RUN_LIMIT_S)
-            assert rank.returncode == 0, err
-            results.append(json.loads(out))
-    finally:
-        for rank in ranks:
-            rank.kill()
-            rank.wait()
-    return results
+        return [json.loads(line) for line in said(ranks, RUN_LIMIT_S)]
 
 
 def test_an_operation_goes_on_when_the_second_nic_comes_back(clusters: Callable[..., Cluster]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jobs import running, said
 
 from hemiola.cli import main
 from hemiola.cluster import Cluster
@@ -40,29 +40,8 @@ def slow_nic(cluster: Cluster) -> Iterator[Callable[[float], None]]:
 
 def said_by_ranks(cluster: Cluster, *words: str) -> list[dict[str, Any]]:
     """Return what diagnosed_rank.py says on one rank of each host."""
-    shared = {
-        "HEMIOLA_RANK_COUNT": str(HOSTS),
-        "HEMIOLA_LOCAL_RANK_COUNT": "1",
-        "HEMIOLA_JOB": secrets.token_hex(4),
-        "HEMIOLA_RENDEZVOUS": f"{cluster.hosts[0].ipv4}:29400",
-        "HEMIOLA_TOKEN": secrets.token_hex(32),
-    }
-    ranks = [
-        cluster.start(
-            host,
-            [sys.executable, RANK, *words],
-            env=os.environ | shared | {"HEMIOLA_RANK": str(host), "HEMIOLA_LOCAL_RANK": "0"},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for host in range(HOSTS)
-    ]
-    try:
-        return [json.loads(rank.communicate(timeout=120)[0]) for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-            rank.wait()
+    with running(cluster, words, program=RANK) as ranks:
+        return [json.loads(line) for line in said(ranks)]
 
 
 def test_a_nic_that_was_slow_from_the_start_is_named_by_diagnose_and_health_on_all_ranks(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from jobs import running
 
 from hemiola.cluster import Cluster
 
@@ -34,29 +32,9 @@ def per_host(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def ranks(limited: Cluster, per_host: int) -> Iterator[Ranks]:
-    shared = {
-        "HEMIOLA_RANK_COUNT": str(HOSTS * per_host),
-        "HEMIOLA_LOCAL_RANK_COUNT": str(per_host),
-        "HEMIOLA_JOB": secrets.token_hex(4),
-        "HEMIOLA_RENDEZVOUS": f"{limited.hosts[0].ipv4}:29400",
-        "HEMIOLA_TOKEN": secrets.token_hex(32),
-    }
-    started = [
-        limited.start(
-            rank // per_host,
-            [sys.executable, PROGRAM, str(RATE), str(HOSTS), str(per_host)],
-            env=os.environ | shared | {"HEMIOLA_RANK": str(rank), "HEMIOLA_LOCAL_RANK": str(rank % per_host)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(HOSTS * per_host)
-    ]
-    yield started
-    for process in started:
-        process.kill()
-        process.communicate()
+    words = [str(RATE), str(HOSTS), str(per_host)]
+    with running(limited, words, per_host, program=PROGRAM) as started:
+        yield started
 
 
 def said(ranks: Ranks) -> set[str]:
