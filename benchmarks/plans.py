@@ -166,9 +166,8 @@ def judge_all(seed: int, count: int, seconds: float, settings: str = "random") -
             for at in progress.each(range(seed, seed + count)):
                 if time.monotonic() - begin_s > seconds:
                     break
-                with ProgressBar(
-                    "judging", quiet=True
-                ):  # a setting takes several plans, of which none is a share
+                # A setting takes several plans, of which none is a share.
+                with ProgressBar("judging", quiet=True):
                     one = judge(at, settings)
                 judged.append(one)
                 if one.ratio > GOALS[settings][0] or one.is_below_bound:

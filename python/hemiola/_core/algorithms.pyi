@@ -1210,8 +1210,8 @@ def all_reduce_late_segmented(
     Notes
     -----
     reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, or + n - 1 if direct,
-    then 2(n-1) ring steps over the rest. A direct finish waits for no relays; over TCP it is the faster one. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
-    traffic bound. The construction is ours.
+    then 2(n-1) ring steps over the rest. A direct finish waits for no relays; over TCP it is the faster one. Exposed time,
+    bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the traffic bound. The construction is ours.
     """
 
 def all_reduce_late_hierarchical(
@@ -1255,8 +1255,9 @@ def all_reduce_late_hierarchical(
 
     Notes
     -----
-    For N nodes reduced·(N-1) steps before arrival, then reduced·(N-1)·chunks_per_owner + ceil(log2 N) + 1 rounds, or + N + 1 if direct, the
-    first and the last inside nodes, then 2(N-1) steps of rings over the rest and two more inside. The construction is ours.
+    For N nodes reduced·(N-1) steps before arrival. Then reduced·(N-1)·chunks_per_owner + ceil(log2 N) + 1 rounds, or + N + 1
+    if direct; the first and the last are inside nodes. Then 2(N-1) steps of rings over the rest, and two more inside. The
+    construction is ours.
     """
 
 def all_reduce_late_several(

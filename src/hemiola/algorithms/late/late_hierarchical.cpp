@@ -214,8 +214,9 @@ ArgumentError
 
 Notes
 -----
-For N nodes reduced·(N-1) steps before arrival, then reduced·(N-1)·chunks_per_owner + ceil(log2 N) + 1 rounds, or + N + 1 if direct, the
-first and the last inside nodes, then 2(N-1) steps of rings over the rest and two more inside. The construction is ours.)";
+For N nodes reduced·(N-1) steps before arrival. Then reduced·(N-1)·chunks_per_owner + ceil(log2 N) + 1 rounds, or + N + 1
+if direct; the first and the last are inside nodes. Then 2(N-1) steps of rings over the rest, and two more inside. The
+construction is ours.)";
 
 Function make_function() {
   return function(

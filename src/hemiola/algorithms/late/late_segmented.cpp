@@ -58,8 +58,8 @@ ArgumentError
 Notes
 -----
 reduced·(n-2) steps before arrival, then reduced·(n-1)·chunks_per_owner + ceil(log2 n) - 1 rounds, or + n - 1 if direct,
-then 2(n-1) ring steps over the rest. A direct finish waits for no relays; over TCP it is the faster one. Exposed time, bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the
-traffic bound. The construction is ours.)";
+then 2(n-1) ring steps over the rest. A direct finish waits for no relays; over TCP it is the faster one. Exposed time,
+bandwidth only: [x + (1-x)·2(n-1)/n]·Nβ for a share x reduced, which is the traffic bound. The construction is ours.)";
 
 Function make_function() {
   return function("all_reduce_late_segmented",
