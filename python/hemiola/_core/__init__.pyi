@@ -497,6 +497,13 @@ def with_joined_ways(topology: Topology, message_bytes: float) -> Topology:
     The topology as messages of that size see it: ways side by side are one link. The same where there are none.
     """
 
+def routes(
+    topology: Topology, pairs: Sequence[tuple[int, int]], message_bytes: float
+) -> list[list[list[tuple[int, float]]]]:
+    """
+    The links that messages of that size from src to dst use, one after the other; links that share a message stand together, each with its share. Pairs ascend by src.
+    """
+
 def kind_meant(name: str) -> str:
     """
     The collective that a name means, such as 'allreduce' or 'bcast'; '' for any other text.

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
-from hemiola._core import Schedule, ScheduleParts
+from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola.algorithms import Candidate
 from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.bounds import LowerBound
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner.coded import CodedChoice
+from hemiola.planner.named_route import named_route
 from hemiola.planner.offer import Offer
 from hemiola.topology.port_speed import PortSpeed
 from hemiola.units import format_bandwidth, format_bytes, format_seconds
@@ -126,7 +127,8 @@ class Plan:
     ranks share cores, and times are the cores' for hops, messages and bytes; a simulation on `network` differs.
     `launch_s` is the part of every time that passes before a rank can send. `if_messages_cost` plans the same where
     each message costs 1 us, where messages are free; `find_in_switch` finds `in_switch`. `sizes` are those of an
-    all-to-all whose blocks differ, of which `nbytes` is a rank's share on average.
+    all-to-all whose blocks differ, of which `nbytes` is a rank's share on average. `topology`
+    has the links of a simulated plan.
     """
 
     kind: str
@@ -146,6 +148,7 @@ class Plan:
     if_messages_cost: Callable[[], Plan | None] | None = field(default=None, compare=False)
     find_in_switch: Callable[[], Offer | None] | None = field(default=None, compare=False)
     sizes: BlockSizes | None = None
+    topology: Topology | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -210,6 +213,7 @@ class Plan:
                 *self._conditions(),
                 self._considered(),
                 *self._why(),
+                *self._route(),
                 *coded,
                 *self._launch(),
                 self._distance(),
@@ -317,6 +321,12 @@ class Plan:
         told += format_seconds(first.seconds)
         known = next((one for one in then.alternatives if one.label == own and one.is_comparable), None)
         return [told + (f" against {format_seconds(known.seconds)}." if known else ".")]
+
+    def _route(self) -> list[str]:
+        if self.topology is None or not self.is_simulated or self.nbytes == 0:
+            return []
+        told = named_route(self.topology, self.schedule, self.nbytes)
+        return [told] if told else []
 
     def _left_out(self) -> list[str]:
         if not self.left_out:

@@ -173,6 +173,7 @@ def plan(
         if raced_on is topology
         else partial(in_switch_offer, topology, kind, size, told, root),
         sizes=sizes,
+        topology=question.topology,
     )
 
 

@@ -165,8 +165,7 @@ void bind_hops(nb::module_& m) {
         "way.");
 }
 
-/// The links between the ranks of each pair, in their order.
-std::vector<std::vector<int>> paths_of(const Topology& t, const std::vector<std::pair<int, int>>& pairs) {
+std::vector<RankPair> ranks_of(const Topology& t, const std::vector<std::pair<int, int>>& pairs) {
   std::vector<RankPair> ends;
   for (const auto& [src, dst] : pairs) {
     if (std::min(src, dst) < 0 || std::max(src, dst) >= t.rank_count() || src == dst)
@@ -174,11 +173,30 @@ std::vector<std::vector<int>> paths_of(const Topology& t, const std::vector<std:
                           " and " + std::to_string(dst));
     ends.push_back({Rank{src}, Rank{dst}});
   }
+  return ends;
+}
+
+/// The links between the ranks of each pair, in their order.
+std::vector<std::vector<int>> paths_of(const Topology& t, const std::vector<std::pair<int, int>>& pairs) {
+  const std::vector<RankPair> ends = ranks_of(t, pairs);
   const Routes routes(t, ends, kLargeMessage);
   std::vector<std::vector<int>> links;
   for (std::uint32_t p = 0; p < ends.size(); ++p)
     links.emplace_back(routes.path(p).begin(), routes.path(p).end());
   return links;
+}
+
+using Shares = std::vector<std::pair<int, double>>;  ///< links, each with its share of a message
+
+/// The links between the ranks of each pair for messages of that size; those side by side stand together.
+std::vector<std::vector<Shares>> routes_of(const Topology& t, const std::vector<std::pair<int, int>>& pairs,
+                                           double message_bytes) {
+  const JoinedWays ways(t, message_bytes);
+  const Routes routes(ways.topology(), ranks_of(t, pairs), message_bytes);
+  std::vector<std::vector<Shares>> found(pairs.size());
+  for (std::uint32_t p = 0; p < pairs.size(); ++p)
+    for (const int link : routes.path(p)) found[p].push_back(ways.shares_of(link));
+  return found;
 }
 
 using NicRow = std::tuple<std::string, int, std::vector<int>>;  ///< name, host, links
@@ -382,6 +400,9 @@ ArgumentError
       "topology"_a, "message_bytes"_a,
       "The topology as messages of that size see it: ways side by side are one link. The same where there "
       "are none.");
+  m.def("routes", &routes_of, "topology"_a, "pairs"_a, "message_bytes"_a,
+        "The links that messages of that size from src to dst use, one after the other; links that share a message "
+        "stand together, each with its share. Pairs ascend by src.");
   bind_topology_copies(topology);
   bind_topology_formats(topology);
 }

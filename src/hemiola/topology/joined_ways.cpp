@@ -265,6 +265,15 @@ int JoinedWays::link_of(int joined_link) const {
   return joined_ ? parts_[at(joined_link)][0].link : joined_link;
 }
 
+std::vector<std::pair<int, double>> JoinedWays::shares_of(int joined_link) const {
+  if (!joined_) return {{joined_link, 1.0}};
+  std::vector<std::pair<int, double>> shares;
+  for (const Part& part : parts_[at(joined_link)])
+    shares.emplace_back(part.link, part.busy * whole_.link(part.link).bandwidth_Bps /
+                                       joined_->link(joined_link).bandwidth_Bps);
+  return shares;
+}
+
 std::vector<Picoseconds> JoinedWays::busy_apart(const std::vector<Picoseconds>& busy) const {
   if (!joined_) return busy;
   std::vector<Picoseconds> apart(at(whole_.link_count()));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "hemiola/topology/topology.hpp"
@@ -32,6 +33,9 @@ class JoinedWays {
 
   /// A link of the topology that was given, for which a link of `topology()` stands.
   int link_of(int joined_link) const;
+  /// The links of the topology that was given for which a link of `topology()` stands, each with its share of the bytes,
+  /// way by way.
+  std::vector<std::pair<int, double>> shares_of(int joined_link) const;
   /// Per link of the topology that was given, how long it is busy, where each link of `topology()` is as long as `busy`
   /// says.
   std::vector<Picoseconds> busy_apart(const std::vector<Picoseconds>& busy) const;
