@@ -127,8 +127,8 @@ class Plan:
     ranks share cores, and times are the cores' for hops, messages and bytes; a simulation on `network` differs.
     `launch_s` is the part of every time that passes before a rank can send. `if_messages_cost` plans the same where
     each message costs 1 us, where messages are free; `find_in_switch` finds `in_switch`. `sizes` are those of an
-    all-to-all whose blocks differ, of which `nbytes` is a rank's share on average. `topology`
-    has the links of a simulated plan.
+    all-to-all whose blocks differ, of which `nbytes` is a rank's share on average. `topology` has the links that
+    schedules were simulated on.
     """
 
     kind: str
