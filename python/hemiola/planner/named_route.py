@@ -1,4 +1,4 @@
-"""A plan's route in words, where it is not the obvious one: links that share a message, or a link left aside."""
+"""A plan's route in words, where it is unusual: links that share a message, or a link left aside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Hop = list[tuple[int, float]]
 
 
 def named_route(topology: Topology, schedule: Schedule, nbytes: int) -> str:
-    """Name the route of the two ranks that exchange most of what takes no obvious route; nothing where all do."""
+    """Name the route of the two ranks that exchange most bytes by an unusual route; nothing where there is none."""
     n, moved = topology.rank_count, np.asarray(schedule.transfers)
     weights = np.asarray(schedule.chunk_weights, np.float64)
     exchanged = nbytes * (n if schedule.collective.kind == "all_to_all" else 1)

@@ -401,7 +401,8 @@ ArgumentError
       "The topology as messages of that size see it: ways side by side are one link. The same where there "
       "are none.");
   m.def("routes", &routes_of, "topology"_a, "pairs"_a, "message_bytes"_a,
-        "The links that messages of that size from src to dst use, one after the other; links that share a message "
+        "The links that messages of that size from src to dst use, one after the other; links that share a "
+        "message "
         "stand together, each with its share. Pairs ascend by src.");
   bind_topology_copies(topology);
   bind_topology_formats(topology);
