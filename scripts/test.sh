@@ -15,11 +15,11 @@ echo "== the wire over MPI, between processes"
 for ranks in 2 4; do
   mpirun -n "$ranks" "${plain%/}/tests/test_runtime_contracts" --gtest_filter='Mpi/*' --gtest_brief=1 | grep PASSED
 done
-# Tests of one process share the cores, a process for each; those that start ranks of their own run two at a time, since
+# Tests of one process share the cores, a process for each; those that start ranks of their own run four at a time, since
 # ranks are waited for more than they work.
 single=(tests/algorithms tests/arguments tests/codec tests/conformance tests/formats tests/models tests/planner tests/pruning
   tests/style tests/synthesis tests/topology tests/view)
 echo "== Python tests of one process"
 python -m pytest -n auto -m "not long" "$@" "${single[@]}"
 echo "== Python tests with ranks"
-python -m pytest -n 3 -m "not long" "$@" "${single[@]/#/--ignore=}"
+python -m pytest -n 4 -m "not long" "$@" "${single[@]/#/--ignore=}"
