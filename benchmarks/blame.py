@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does every rank name the rank that is to blame? Seeded runs of jobs that fail, with the culprit known.
 
 python benchmarks/blame.py --runs 200 [FAMILY …]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two million lower bounds on random networks, each against a random schedule that is right, in both networks.
 
     python benchmarks/bounds.py [--count 2000000] [--seed 0] [--jobs 2] [--json]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random settings that nobody chose for the planner: 8 B to 64 MiB, every builder, XML files,
 parallel links and sparse data.
 

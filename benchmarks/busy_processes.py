@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Others on the same machine: processes that take whatever core they get."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces and trees by the butterflies of papers, as rivals of plans: Swing [desensi2024], whose peers on one
 ring are also those of Bine trees (SC '25, arXiv 2508.17311, section 3), and Trivance (arXiv 2602.17254, section 4).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `hemiola calibrate` finds on hosts of this machine whose NICs' rates are known, one of them slower.
 
 Two ranks a host share its NIC. Goals: each NIC's bandwidth within 5 % of what its rate leaves to TCP's payload, the

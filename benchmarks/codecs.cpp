@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Codecs beside a memcpy of the dense bytes on the same core: compress (scan and index), decompress, add every element, add
 // where zeros are left out; slices of 1 MiB from memory, of 256 KiB in the second-level cache, every slice with other
 // data; and bytes over the entropy of random data. Each slice is timed with a memcpy before it, the tables have medians of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Libraries that take turns in one measurement: each a group of ranks of its own, stopped while it is not its turn, so
 that no idle rank that spins takes a core from the others.
 

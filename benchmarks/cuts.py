@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks of 2 to 5 hosts that are cut into two sides at a random instant: at most one side goes on.
 
 Each trial draws the number of hosts, the sides, when the cut comes, whether and when it heals, and whether a rank is

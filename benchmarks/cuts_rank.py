@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of benchmarks/cuts.py: all-reduces, shrinks whenever ranks are lost, and says how it ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damaged schedules on real ranks: 400 random edits of rings and binomial trees, each run on 4 ranks.
 
 Goal: not one returns a wrong result without an error.

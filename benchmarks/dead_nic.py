@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A NIC is dead from the start, on emulated hosts with several: the time of the planned all-reduce, beside its plan and
 the fault-free one. Every element is checked.
 

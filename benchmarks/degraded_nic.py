@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A NIC degrades in the middle of a run of all-reduces, and recovers: after how many operations is it planned for?
 
 Goals (issue "asymmetry in bandwidth"): a new schedule in force within 10 operations, every result exact, back again

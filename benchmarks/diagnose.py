@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does a diagnosis name the right cause and the right rank, and nothing where nothing is wrong?
 
 Goals: each cause put in 20 times, seeded, on 8 emulated ranks: right cause and place in 19 or more; in 50 runs with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does `comm.diagnose()` name cause, place and factor on hosts that talk by TCP, and nothing where nothing is wrong?
 
 Goals: on 4 and 8 hosts each cause, put in 20 times: right cause, right name and a factor within 20 % in 19 or more;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank of benchmarks/diagnosis.py: works as it is told line by line, diagnoses, and says what it found."""
 
 from __future__ import annotations

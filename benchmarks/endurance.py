@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Endurance of the runtime: ranks that are killed, stopped and closed at random moments, and a long mixed run.
 
 Each trial is a job of its own: all ranks run random operations, in the world and in groups that they make and close,

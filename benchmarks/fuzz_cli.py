@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the command line answers or refuses whatever file it is given: in one line, at once, in little memory.
 
     python benchmarks/fuzz_cli.py --count 100000 --processes 500

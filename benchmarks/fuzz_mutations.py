@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that Hemiola reads, damaged at random: the same seed and number give the same bytes and the same command."""
 
 from __future__ import annotations

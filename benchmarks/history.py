@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The history of benchmarks in docs/results/history: a line of JSON for each recorded run, newest last."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast the judge and the two forms of a schedule are. One JSON line per case.
 
 Goal (issue "the corridor", 3): the ring all-reduce of 1,024 ranks (2.1 million transfers) judged in under 5 s and 2 GB.

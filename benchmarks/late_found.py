@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that comes late on networks that are not one switch, always the same or another one at each call: what
 all-reduces take after it has come.
 

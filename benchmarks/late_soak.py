@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Soak of the all-reduce that finds its late rank: 100,000 collectives on 3 to 8 ranks with random delays.
 
 Every element is checked. Goal: no wrong element, no deadlock, every rank last many times, and all agreed on that.

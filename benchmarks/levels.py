@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on nodes with several ranks, predicted and simulated. One JSON line per case.
 
 Goals: hierarchical all-gather and reduce-scatter with the best slice count at most 1.05 times max(X, Y) + ⌈log2 N⌉·α

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What collectives between hosts take, over what the simulator says on the topology that `hemiola calibrate` wrote.
 
 Hosts are network namespaces of this machine whose NICs are limited both ways: 4 at 300 Mbit/s and 8 at 200 Mbit/s with

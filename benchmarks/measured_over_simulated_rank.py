@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of benchmarks/measured_over_simulated.py: collectives as planned, timed from the last rank's coming on.
 
 Arguments: the topology's file, rounds, then sizes. Each rank prints one line of JSON: by collective and size, when it

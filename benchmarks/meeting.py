@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs on a cluster's hosts: what tells processes that they are the ranks of one, and a command as all ranks of it."""
 
 from __future__ import annotations

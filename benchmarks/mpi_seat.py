@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mpirun starts for benchmarks/mpi_seats.py: tells what it was given, and keeps the place for another
 process.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places in a job of MPI, held by processes that do nothing else, for ranks that somebody else starts: so one that dies
 does not end the job, since its launcher is not told, and ranks may be on emulated hosts, where MPI's memory still
 joins them."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives between hosts, beside PyTorch's Gloo, Open MPI (its default and its ring) and MPICH in the same run.
 
 Hosts are network namespaces of this machine whose NICs are limited both ways (`hemiola cluster`), a rank on each.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hemiola, Gloo, Open MPI and MPICH on the hosts of a cluster on one machine, a rank a host, each started as its users
 start it and asked for one measurement at a time. Those whose turn it is not are stopped.
 

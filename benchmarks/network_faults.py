@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults between hosts at random instants: ranks killed or stopped, cables pulled, rates changed, strangers,
 impostors.
 

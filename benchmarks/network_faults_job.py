@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job of benchmarks/network_faults.py: ranks on the hosts of a cluster on this machine, and what they say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of benchmarks/network_faults.py: all-reduces that it checks, until rank 0 says that it is enough. Where
 ranks are lost, it goes on with those that are left; after SIGUSR1 it comes LATE_S late to the next one. What it has
 seen goes to standard output in lines of JSON, with times of the machine's monotonic clock."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What benchmarks/network_faults.py does to a job: one function for each kind of fault, named as on its command
 line.
 

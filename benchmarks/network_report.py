@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What benchmarks/network.py has measured, as data, as a table and as the page in docs/results."""
 
 from __future__ import annotations

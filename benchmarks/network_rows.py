@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of benchmarks/network.py: what each asks of the contenders, and what it makes of their answers."""
 
 from __future__ import annotations

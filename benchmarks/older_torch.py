@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What trainings use of PyTorch that older ones have at another place, or that their gloo does wrongly."""
 
 from __future__ import annotations

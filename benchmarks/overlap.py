@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of an operation hides behind work, on as many cores as ranks, beside PyTorch's Gloo in the same run.
 
 Goal: the share hidden, (alone + work - together) / alone, is at least Gloo's, in each cell; one is missed where the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of one contender of benchmarks/overlap.py: takes orders from the harness, answers with times.
 
 Orders: "check <collective> <bytes> <operations>", answered with the number of wrong elements; "work <work> <units>

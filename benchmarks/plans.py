@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random plans, each against the best that is found with twenty times the effort and by schedules of papers.
 
     python benchmarks/plans.py [--settings random] [--count 200] [--seed 0] [--seconds S] [--json]

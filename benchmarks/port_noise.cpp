@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Months of noisy operations, simulated: how often a healthy port is called slow, and how often one that has recovered stays so.
 //   cmake --build build/<folder> --target port_noise_benchmark
 //   build/<folder>/port_noise_benchmark [operations a seed] [seeds] [noise in % ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predicted bus bandwidths of GPU machines beside published ones, by the assumptions of Hemiola's NCCL reader.
 
 Goal: within 10 %, or the page states the reason of the difference. Nothing is measured here.

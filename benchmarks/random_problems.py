@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random collectives on random networks, each with a random schedule that is right: what a bound must hold for.
 
 A problem is a function of its seed."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random settings for a planner: networks as people build them, 2 to 1,024 ranks, collectives, sizes and conditions.
 
 A setting is a function of its seed."""

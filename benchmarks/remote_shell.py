@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A remote shell for mpirun and mpiexec on the hosts of a cluster on one machine, instead of ssh.
 
 Hosts there run no sshd, and cannot see each other's processes; but they share files, so a Unix socket leads from all of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mpirun and mpiexec call for ssh: asks `remote_shell.RemoteShell` to start a command, and ends as it does.
 
 Arguments: the path of its socket, options of ssh's, which are ignored, the host, and the command. Starts in 20 ms,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may beat a plan: schedules of papers, syntheses of other sizes, and what is made around a late rank."""
 
 from __future__ import annotations

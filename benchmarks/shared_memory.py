@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives between processes of one machine, beside PyTorch's Gloo, Open MPI, MPICH and Intel MPI in the same run.
 
 Goals: no cell whose interval of the ratio to the fastest peer lies below 1, and 1.3 in the median cell. The interval is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of one contender of benchmarks/shared_memory.py: takes orders from the harness, answers with times.
 
 Runs in the contender's own environment, so it imports nothing but NumPy and that library. Rank 0 reads lines

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that share a NIC: two on each of four hosts at 200 Mbit/s, placed node by node and round-robin.
 
 `hemiola calibrate` measures the network, all-reduces are planned on what it wrote, and the flat ring takes turns with

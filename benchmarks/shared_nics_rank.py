@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of benchmarks/shared_nics.py: takes turns between the planner's choice and the flat ring.
 
 Arguments: the topology's file, rounds, then sizes. Each rank prints one line of JSON: by size, its rounds' seconds of

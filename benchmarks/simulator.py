@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many transfers the simulator handles per CPU second. One JSON line per case.
 
 Goals (issue "the corridor", 5): 6 million fifo transfers per CPU second on a ring all-reduce of 1,024 ranks, in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-to-alls whose blocks differ: 4 hosts of 2 ranks, 4 MiB a rank on average, 200 Mbit/s between hosts.
 
 A rank's blocks have shares of 1, 1/2^z, 1/3^z, …, in an order of its own, and ranks have 0.5 to 1.5 times as much as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of benchmarks/skewed_exchange.py: exchanges blocks of skewed sizes in several ways, which take turns.
 
 Arguments: the topology's file, rounds, then files of schedules, whose weights are the blocks' bytes. Each rank prints

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What collectives take on arrays with many zeros, sparse and dense in turn, between hosts of limited NICs.
 
 Goals (8 hosts with 100 Mbit/s, 64 MiB, 99 % zeros): 60, 50 and 16 times as fast as dense bytes at their optimum, for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A median and how certain it is, whatever the distribution."""
 
 from __future__ import annotations

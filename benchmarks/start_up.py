@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long it takes until a job has done its first call, beside MPI's launchers, and what importing costs.
 
 Goals: ahead of Open MPI and MPICH from the launcher's start to the end of a first all-reduce of 8 bytes on all ranks,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of benchmarks/start_up.py: loads NumPy and one library, and prints when its first all-reduce of 8 bytes
 began and ended, by the clock that all processes of a machine share."""
 

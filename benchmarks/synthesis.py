@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How near synthesized schedules come to what nothing can beat, and what the search costs. One JSON line per case.
 
 Goals (issue "asymmetry in space"): the slot bound on meshes and tori, within 0.5 % for four chunks per rank; 1.005 of

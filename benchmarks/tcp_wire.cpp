@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The TCP wire beside a raw loop of send, recv and poll, two processes over loopback or between two networks.
 //   cmake --build build/<folder> --target tcp_wire_benchmark
 //   build/<folder>/tcp_wire_benchmark [rounds] [--between NETWORK ADDRESS NETWORK ADDRESS]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch on a cluster that is not alike, beside gloo in the same run: hosts are namespaces of the network with NICs of
 a limited rate (needs root, or a kernel on which users may make namespaces).
 

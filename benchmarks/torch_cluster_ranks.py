@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks of benchmarks/torch_cluster.py do on one host of a cluster, forked from one process: each of ROWS measures
 contenders in turn, and returns what it found by what was measured, contender and round, in seconds where nothing else
 is said."""

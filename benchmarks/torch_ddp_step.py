@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step of DistributedDataParallel: a GPT of some 10 million parameters on the text of this repository, byte by byte.
 
 Goals: through Python at least 1.05 times as fast as gloo with 2 and 4 ranks; with the accelerator ("compiled", where

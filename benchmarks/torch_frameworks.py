@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trainings by what people train with on PyTorch, on "hemiola" and on gloo: the same losses, to six digits?
 
 Each training of torch_trainings.py runs for 20 steps on four ranks, which are forked from one process that has imported

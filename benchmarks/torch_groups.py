@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What many groups cost in PyTorch: time to make 64 of 4 ranks, and what a process holds before, with and after them.
 
 Goals: made in at most gloo's time, and after destruction what was there before, as with gloo. Ranks are forked

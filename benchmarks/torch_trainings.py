@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small trainings by what people train with on PyTorch, for torch_frameworks.py.
 
 Each takes the name of a backend, whose process group is open, trains for 20 steps and returns this rank's losses. What

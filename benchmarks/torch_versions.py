@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hemiola on other versions of PyTorch, each in an environment of its own: what do its tests say there?
 
 For each version a virtual environment is made, with that PyTorch from the package index and a wheel of this checkout.

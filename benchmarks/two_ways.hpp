@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a message's way takes, and the processor's time for a GiB, by one way between two processes and by another: rounds of
 // both are interleaved; medians, with the ratio of each round's two. The processes are on loopback, or each in a network
 // namespace: then the processor's time is that of the whole machine, since the kernel carries packets in anybody's name.

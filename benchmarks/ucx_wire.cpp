@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The UCX wire beside the TCP wire, two processes over loopback or between two networks, with UCX's TCP transport or with
 // those given.
 //   cmake --build build/<folder> --target ucx_wire_benchmark

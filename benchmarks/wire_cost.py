@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a GiB by our TCP wire costs a processor, beside UCX over TCP and a raw loop of send, recv and poll.
 
 Messages of 1 MiB both ways between two processes: over loopback, and between two hosts of a cluster on this machine

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every test that runs ranks, over every wire and over mixtures of them.
 
 `make test` has a contract for each wire and samples; this is the full product. Tests are those of tests/communicator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pytest plugin of benchmarks/wires.py: ranks that a test starts on this machine talk by the wire under test.
 
 Tests start ranks as `hemiola.launch` does, as ranks of one host. Here they get what the wire needs besides: an

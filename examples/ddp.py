@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data-parallel training with PyTorch over Hemiola: a small language model learns the text of Python's own help.
 
     torchrun --nproc-per-node 2 examples/ddp.py           # or: ... examples/ddp.py gloo

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training that goes on when a rank is killed: torchrun's agent starts the ranks again, and they go on from a
 checkpoint.
 

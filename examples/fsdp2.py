@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training with parameters, gradients and optimizer state in shards (FSDP2) over Hemiola: the model of ddp.py, of which
 each rank holds a part.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data-parallel training whose gradients are pruned: each rank sends the largest hundredth of every parameter's gradient
 now, and adds the rest to its next one.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The papers' tables and figures again, from this project's own runs and simulations: one file per paper."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m papers PAPER`, in a clone of Hemiola: makes a paper's tables and figures again."""
 
 from __future__ import annotations

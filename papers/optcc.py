@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OptCC's Table 1 and Figures 8, 9, 20 and 21 from simulations, as ratios to the fault-free ring in the same one.
 
 The network is the paper's: a host's NIC of 200 Gbit/s to one switch, one rank a host (several: optcc_rails.py)

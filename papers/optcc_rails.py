@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OptCC's Figures 10 and 22, several ranks a host and a NIC each. Also the case that the paper leaves open in Appendix
 E.5: several slow hosts of several ranks. From simulations, over the fault-free ring's closed form."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks against closed forms: OptCC's Table 1, bandwidth-only targets, noise, and one rank's part."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A paper whose tables and figures are made again: its sections, and the report that they make together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A report in Markdown with pictures beside it, written as it grows so that a cut-off run leaves its finished
 sections."""
 

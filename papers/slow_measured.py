@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces with a slow rank on real processes over the emulated wire, beside the fault-free ring of the same run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """StragglAR's Table 1 and its figures from simulations, each beside `all_reduce_late` and the bound, and the times of
 real processes."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated cases of StragglAR's figures: an all-reduce whose last rank is late, by the schedules that they
 compare.
 

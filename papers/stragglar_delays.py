@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """StragglAR's figures under delays that were measured elsewhere: Figures 2, 5 (b, e) and 10, and its critical delays
 beside those that it prints."""
 

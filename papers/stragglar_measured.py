@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real processes on an emulated cluster: the late rank found as it comes, against the ring in the same run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes python/hemiola/algorithms/__init__.pyi, which tells type checkers what the registry makes the package export;
 scripts/generate.py calls it."""
 

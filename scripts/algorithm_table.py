@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/algorithms.md from the registry and docs/references.bib; scripts/generate.py calls it."""
 
 import re

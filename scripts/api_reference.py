@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/api, a page for each public module, from the docstrings; scripts/generate.py calls it."""
 
 from __future__ import annotations

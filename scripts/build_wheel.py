@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds a wheel of Hemiola that has accelerators of its PyTorch backend in it, so that nobody has to compile one:
 build_wheel.py VERSION... [-o FOLDER], such as `build_wheel.py 2.14.1 2.15.0`.
 

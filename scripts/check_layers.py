@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check who includes whom in the core: only what stands below, no circles, no implementation but one's own; and that
 the bindings import no more of the package than conversions. The order is the architecture; see CONTRIBUTING.md. The
 package's own order is in pyproject.toml, where import-linter reads it."""

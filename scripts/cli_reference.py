@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/cli.md from the commands' own help; scripts/generate.py calls it."""
 
 from collections.abc import Iterator

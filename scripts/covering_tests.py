@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which tests run which line of the package, in their own process or in those that they start.
 
 Tests run once under coverage, which starts in each process by the environment and names the test that runs there. This

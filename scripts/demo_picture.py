@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the demo and draw what it prints as docs/pictures/demo.svg, the picture of docs/README.md.
 
 On a machine that is busy with other things, measured times lie above predicted ones:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/environment.md from the table in hemiola.environment; scripts/generate.py calls it."""
 
 from hemiola.environment import VARIABLES

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/errors.md from hemiola.errors; scripts/generate.py calls it."""
 
 import inspect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/exit-codes.md from hemiola.cli.exit_codes; scripts/generate.py calls it."""
 
 from hemiola.cli import exit_codes

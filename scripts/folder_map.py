@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the map in CONTRIBUTING.md from the folders' doors; scripts/generate.py calls it.
 
 A door is what stands at the entry of a folder: the README.md of a C++ folder, tests, benchmarks and scripts, the

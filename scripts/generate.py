@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rewrite every generated file, or with --check say which are out of date (exit status 1).
 
 Generated: the type stubs of the C++ module and of hemiola.algorithms; in docs/reference algorithms.md (the registry),
@@ -24,6 +25,7 @@ import public_names
 import readme_table
 
 ROOT = Path(__file__).resolve().parent.parent
+LICENCE = "# SPDX-License-Identifier: Apache-2.0\n"
 
 
 def stubs() -> dict[Path, str]:
@@ -43,8 +45,8 @@ def generated() -> dict[Path, str]:
     """Return the text of every generated file, by path."""
     core = stubs()
     return {
-        **core,
-        ROOT / "python/hemiola/algorithms/__init__.pyi": algorithm_stub.text(),
+        **{path: LICENCE + text for path, text in core.items()},
+        ROOT / "python/hemiola/algorithms/__init__.pyi": LICENCE + algorithm_stub.text(),
         ROOT / "docs/reference/algorithms.md": algorithm_table.text(),
         ROOT / "docs/reference/cli.md": cli_reference.text(),
         ROOT / "docs/reference/errors.md": errors_table.text(),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plants bugs and says which of them the tests notice: mutants.py [--python 200] [--cpp 60] [--seed 0] [--only ROOM].
 
 Works in a copy of the last commit under build/mutants, never in the working tree. A sample is drawn by the seed, each

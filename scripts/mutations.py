@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small changes to a source file that its tests should notice: of Python's syntax tree, and of the tokens of C++."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README as a package index shows it; the build calls this as a provider of metadata (pyproject.toml).
 
 An index does not know the repository's files. So links to them become links to `Source` of [project.urls], at the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Markdown of the docs as markdown-it reads it: sentences, links, headings, and the paths in backticks."""
 
 from __future__ import annotations

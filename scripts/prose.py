@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How plain the words of README, the docs and the sources are. A text is a page, or a room's docstrings, comments, or
 messages (errors and help).
 

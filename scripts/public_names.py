@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/public_names.txt, every public name of the package with its signature, for scripts/generate.py.
 
 Read from the sources and the core's stubs, not from running objects, so that a signature stands as it was written."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds and runs the tests of rooms and nothing else, without torch, MPI and UCX: quick.py [ROOM...] [--core wheel].
 
 A room is a folder of src/hemiola, python/hemiola or tests, such as "planner" or "runtime/wire". Without any, the C++

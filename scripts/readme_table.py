@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes README's table of collectives from docs/results/shared_memory.md; scripts/generate.py calls it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentences in sources beside docstrings: comments, errors, and the help of commands."""
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pages
 
-_NO_PROSE = re.compile(r"[#/<!: ]*(?:noqa|type:|pragma|ruff|fmt:|mypy|NOLINT|clang-format|/usr/bin|----)")
+_NO_PROSE = re.compile(
+    r"[#/<!: ]*(?:noqa|type:|pragma|ruff|fmt:|mypy|NOLINT|clang-format|/usr/bin|SPDX-|----)"
+)
 _CPP_COMMENT = re.compile(r"""^((?:[^"'/]|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/(?!/))*?)//+[<!]* ?(.*)$""")
 _CPP_LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 _CPP_JOINT = re.compile(r'"\s*\n\s*"')  # a literal that goes on in the next line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the tests of a room are: its folders under tests/, and its executables of C++ tests."""
 
 from __future__ import annotations

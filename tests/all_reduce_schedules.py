@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduce schedules of every source there is, by rank count."""
 
 from __future__ import annotations

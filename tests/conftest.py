@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all tests share: no test depends on how fast this machine is at the moment."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures that a test's process draws, to look at what is in them."""
 
 from __future__ import annotations

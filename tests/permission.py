@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters need rights that not every kernel gives; tests of them are skipped where it does not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements that others on this machine may spoil: what is wrong once must be right twice in a row.
 
 So what is wrong in one of ten attempts passes in 981 of 1,000 runs, in one of two in 625, in nine of ten in 109."""

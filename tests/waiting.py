@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for other processes, for a time in which they come even where this machine is busy."""
 
 from __future__ import annotations

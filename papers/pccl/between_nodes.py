@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure 6, left: recursive halving over a ring between nodes, and on which networks the ring wins."""
 
 from __future__ import annotations

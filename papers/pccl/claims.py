@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's statements that its own equations and figures contradict, each with the numbers that show it."""
 
 from __future__ import annotations

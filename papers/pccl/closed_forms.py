@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The times of rings, PCCL's phases and its last shuffle in closed form; and the paper's two equations as printed.
 
 m is the bytes of the whole buffer: an all-gather's output, a reduce-scatter's input."""

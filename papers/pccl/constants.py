@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The constants of both columns, where they come from, and how far closed forms are from simulations."""
 
 from __future__ import annotations

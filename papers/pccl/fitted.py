@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constants under which closed forms give the paper's ratios; only ratios are printed, so one bandwidth is given.
 
 The other library's ring: (p-1)·a + (p-1)/p·m/B. PCCL: A·log2 N + X/B' + Y/b. With five constants to six or seven

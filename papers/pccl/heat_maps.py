@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures 9 and 11: how many times faster PCCL and the planner's choice are than the vendor's rings, by size and
 ranks."""
 

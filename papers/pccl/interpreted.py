@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure 6, right: one reduce-scatter written in Python with mpi4py and run by the engine, measured on this machine."""
 
 from __future__ import annotations

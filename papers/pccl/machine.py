@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's two machines as networks of hosts, with their makers' figures and our assumptions.
 
 A rank is a GCD on Frontier (two to a GPU), a GPU on Perlmutter."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of a reduce-scatter in Python: every message of a schedule by mpi4py, every sum by NumPy; in turns with the
 same schedule in Hemiola's engine, whose messages go by the same MPI, and with MPI's own reduce-scatter.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures that the paper's text prints of its plots; plots without numbers in the text are not read off."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Beyond the paper: 16,384 and 131,072 ranks, from one rank's program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures 1, 7, 8 and 10: the time of one collective over the number of ranks, for a few sizes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The times of MPICH, the vendor's library, PCCL and the planner's choice at one size and scale, under both
 constants."""
 

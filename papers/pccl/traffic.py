@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures 3 and 4: the flat rings on few ranks, simulated: the NICs that they use, and the cost of adding on
 processors."""
 

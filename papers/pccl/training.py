@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure 2 by formula: the bytes that sharded training gathers and scatters; Table 1's models; and why Figure 12 is not
 here."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SpCCL's Figures 2 to 11, and its competitors: bytes counted on data, times measured between hosts on this machine and
 modelled for more ranks.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays with zeros as the paper and this report look at them, and the least size of a message of them by information
 theory."""
 

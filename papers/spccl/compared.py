@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The systems beside each other: bytes of an all-reduce on the same data, and the least that the union of supports
 allows."""
 

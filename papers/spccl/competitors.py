@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The all-reduces that SpCCL is compared with, as their papers describe them, run on data and counted byte by byte.
 
 SparCML: pairs of index and value (COO), recursive doubling or split and all-gather, dense from half the elements on.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures 2 to 9 by the model, from codec speeds that are measured when the section is made."""
 
 from __future__ import annotations

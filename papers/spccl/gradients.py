@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real gradients: the digits' training of the demo, with ranks as a loop in one process, pruned or dense."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of the measured sections: takes cases as JSON on its command line; rank 0 prints their times as JSON.
 
 `hemiola cluster run` starts it on every host of a cluster on one machine."""

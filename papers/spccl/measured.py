@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives and training between hosts on this machine, with NICs of a limited rate."""
 
 from __future__ import annotations

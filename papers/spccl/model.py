@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long sparse collectives take: a port and a core per rank, each busy with slices, both at once.
 
 A rank's time is the larger of two: its port's in all, and its core's. One slice's way through everything, and a latency

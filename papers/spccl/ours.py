@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hemiola's and SpCCL's all-reduce on data: direct rounds and a ring that forwards, against a ring that
 recompresses."""
 

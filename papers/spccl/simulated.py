@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sparse collectives in the event-driven simulator, from 8 to 1,024 ranks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes of messages: the paper's overhead of Pici, and every format against the entropy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast this machine's codecs are: dense bytes a second of one core, and the share of them that reaches the wire."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts the bytes between each two ranks while a collective runs on data in one process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training with pruned gradients: the digits, and Figures 10 and 11 with constants that are assumed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TACOS's Figures 1, 2, 14 to 19 and Table V, each beside the paper's ideal and the exact bound.
 
 Simulations use the paper's model of a network, one message a link at a time; see `measure.network_model`."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures 17 and 18: MultiTree, C-Cube on a DGX-1, and how busy a synthesized all-reduce keeps uneven networks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Baselines that the other sections lack: TACOS's own random matcher, double binary trees, and the share of the network
 in two baselines that are stronger here than printed."""
 

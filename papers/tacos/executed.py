@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthesized all-reduces on real processes over the emulated wire: exactness, and measured beside simulated time."""
 
 from __future__ import annotations

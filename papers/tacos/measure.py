@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How TACOS's sections measure: the paper's ideal, simulated times, and the best that the synthesizer finds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures 1, 2 and 14: the load of basic algorithms on networks that are not theirs, and of a synthesized one on its
 own."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures that only TACOS's report needs: heat maps of links, and a schedule on its network, step by step."""
 
 from __future__ import annotations

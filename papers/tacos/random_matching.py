@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TACOS's own search as its paper writes it: chunks matched to free links at random [TACOS, Algorithms 1 and 2].
 
 A baseline, not a synthesizer to use: `hemiola.synthesize` chooses its sends with care, this draws lots. The paper's

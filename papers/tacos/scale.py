@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure 19: the time that a search takes as networks grow, and schedules of tens of thousands of ranks on disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure 15, Table V and Figure 16: regular networks of several dimensions, beside TACCL, BlueConnect and Themis."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slots over the in-degree bound, and heterogeneous meshes over the in-rate bound, beside the paper's public code."""
 
 from __future__ import annotations

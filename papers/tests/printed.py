@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads what reports print, and how far a printed number may be from the one that it rounds."""
 
 from __future__ import annotations

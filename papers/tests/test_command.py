@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m papers`: reports in the folder that is asked for, and a line where something is wrong."""
 
 from __future__ import annotations

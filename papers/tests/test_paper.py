@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A paper's report is made section by section, whole or in part."""
 
 from __future__ import annotations

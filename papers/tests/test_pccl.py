@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PCCL's report: closed forms against the paper's figures worked by hand, against schedules, and sections in small."""
 
 from __future__ import annotations

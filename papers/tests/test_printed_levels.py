@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/results/levels.md says was met."""
 
 from __future__ import annotations

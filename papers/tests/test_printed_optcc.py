@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/results/optcc.md prints and OptCC has a closed form for, or traffic over ports does, computed again from
 the formula, which is written here once more: nothing of what made the report is used.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/results/pccl.md prints and follows from PCCL's equations, from this report's closed forms or from other
 numbers that it prints, computed again from the formula, which is written here once more: nothing of what made the
 report is used. p ranks on N nodes of M ranks and K NICs, m bytes of the whole buffer."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a table has a column "a / b" beside the columns a and b, it prints their quotient: of times, or of bytes over
 times, whichever the table has."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/results/spccl.md prints and follows from bits of formats, from the union of places, from ports of 10 Gbit/s
 or from other numbers that it prints, computed again: nothing of what made the report is used. p ranks, density d of
 32-bit elements; a rank's time is what its port carries, one slice of 1 MiB, and 10 µs a message."""

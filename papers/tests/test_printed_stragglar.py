@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/results/stragglar.md prints and StragglAR has a closed form for, or two ports do, computed again from the
 formula, which is written here once more: nothing of what made the report is used."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/results/tacos.md prints and follows from TACOS's ideal, from bytes over links, or from other numbers that
 it prints, computed again: nothing of what made the report is used.
 

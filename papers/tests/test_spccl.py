@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SpCCL's report: systems against sums and bytes worked by hand, the model against the simulator, sections in small."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sections of SpCCL's report that measure between hosts, in small."""
 
 from __future__ import annotations

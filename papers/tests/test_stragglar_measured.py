@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `python -m papers stragglar` measures, on buffers so small that it takes seconds."""
 
 from __future__ import annotations

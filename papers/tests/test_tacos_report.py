@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TACOS's report: its measures against hand-worked cases, and every section on networks small enough for a test."""
 
 from functools import partial

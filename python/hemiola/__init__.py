@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collective communication for clusters that don't keep time.
 
 The root has the words that people use, and packages are the rooms behind them. Each imports only rooms below it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The least time of a collective on a topology, with its proof."""
 
 from __future__ import annotations

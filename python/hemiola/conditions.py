@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The present asymmetry: late ranks, slow ranks, sparse data."""
 
 from __future__ import annotations

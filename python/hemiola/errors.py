@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exceptions Hemiola raises. Each is also the builtin a caller would expect.
 
 They are values: equal where class, message and attributes are, and pickled with their attributes and their cause."""

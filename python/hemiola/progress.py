@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A progress bar that appears on the terminal once a run has lasted a second. Elsewhere it is a line every 30 s.
 
 Bars nest: a bar within another bar's work moves the outer one."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logs, records and metrics, which tell of the work without being part of it. They never raise into an operation.
 An error of theirs would replace the error that they are to explain."""
 

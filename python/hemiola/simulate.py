@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a schedule takes over a topology, and where it is stuck: an event-driven simulation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builders of common networks; each returns a `Topology`. Seconds and bytes per second in."""
 
 from hemiola._core.topologies import (

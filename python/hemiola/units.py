@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text with units and plain numbers. The API speaks seconds, bytes and bytes per second. People write '0.5 us'."""
 
 from hemiola._core.units import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge at the API: proves a schedule right, or names each fault and its place."""
 
 from __future__ import annotations

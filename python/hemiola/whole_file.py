@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that appear whole or not at all. The package writes all files by this, or in the core by its WholeFile."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The entry points by which PyTorch knows the backend "hemiola". They do next to nothing, so they cannot break.
 
 PyTorch loads the group `torch.distributed.backends` when somebody asks for the backend. Versions without that group

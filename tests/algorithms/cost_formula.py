@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evaluates the formulas of docs/reference/algorithms.md, which defines the symbols, exactly: in rational numbers."""
 
 import re

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The index arithmetic of the logarithmic algorithms, on cases worked out by hand.
 #include <gtest/gtest.h>
 

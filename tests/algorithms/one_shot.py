@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An algorithm that the package does not know: every rank sends its whole buffer to every other one, in one step."""
 
 from __future__ import annotations

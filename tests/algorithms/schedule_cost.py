@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a schedule costs, counted from its transfers alone; the registry is compared with it."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every published algorithm keeps its promise for every rank count and several roots, as hm.verify judges."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Costs in the registry, as numbers and as formulas, against what the transfers themselves say."""
 
 from fractions import Fraction

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The registry: what it lists, how it answers questions that make no sense."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every row of the registry keeps its word: where it can run, what its candidates cost, that a recipe makes them."""
 
 from __future__ import annotations

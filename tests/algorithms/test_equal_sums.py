@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After an all-reduce every rank holds the same sum of each chunk: the same additions, grouped alike, whichever
 operand comes first. Operations are commutative to the last bit (tests/runtime/executor/combine_test.cpp). So all ranks
 get equal bits."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One slow rank on a grid: trees that leave ports as little to do as any, in order, near the bound, and run."""
 
 from __future__ import annotations

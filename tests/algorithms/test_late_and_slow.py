@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms made for a late rank or for slow ranks: right by `verify`, and at the bound by counting."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several late ranks, the late-aware broadcast baseline, and how many chunks a late rank's finish is cut into."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on nodes with several ranks, and on groups of nodes: right, balanced, and as long as predicted."""
 
 from __future__ import annotations

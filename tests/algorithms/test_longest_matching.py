@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The matchings of an open shop against all permutations, where those can be counted."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees of every spine of a mesh: right, all links loaded alike, as long as worked out by hand."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An algorithm from outside the package, registered by one call: listed, planned, drawn and run as any other."""
 
 from __future__ import annotations

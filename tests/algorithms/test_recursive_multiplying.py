@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive multiplying on grids: right for all dimensions, as many transfers as counted, and its costs by hand."""
 
 from __future__ import annotations

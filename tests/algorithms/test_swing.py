@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Swing: right on tori whose sides are powers of two, nearer peers than recursive doubling, and refusals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms made for a topology: right, within the capacity of its links, as long as worked out by hand."""
 
 from collections import Counter

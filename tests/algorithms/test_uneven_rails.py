@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slow ranks on a grid of two dimensions: columns with slow ranks carry less, and the planner takes that."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The weighted exchange's shares in other collectives, one rank's part of it, and how many segments it takes."""
 
 import math

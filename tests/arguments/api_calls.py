@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every public function and method as docs/reference/public_names.txt lists it, with arguments that are right, and for
 each parameter values that are of the wrong type."""
 

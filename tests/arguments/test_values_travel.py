@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results are values: they are pickled, copied, compared and hashed, in this process and in another one."""
 
 from __future__ import annotations

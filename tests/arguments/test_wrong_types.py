@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whoever passes the wrong type reads one line about that argument, wherever the function is implemented."""
 
 from __future__ import annotations

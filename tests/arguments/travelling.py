@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One object of every public class, and the functions that another process runs on them."""
 
 from __future__ import annotations

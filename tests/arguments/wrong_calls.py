@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls public functions with one argument of the wrong type, everything else right, and says which answers are bad."""
 
 from __future__ import annotations

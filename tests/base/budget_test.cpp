@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Budgets of small operations: who pays, and when the work ends.
 #include <gtest/gtest.h>
 

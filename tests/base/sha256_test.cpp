@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-256 and HMAC-SHA256 against the vectors of FIPS 180-4 and RFC 4231.
 #include "hemiola/base/sha256.hpp"
 

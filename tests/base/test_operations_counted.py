@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Budgets of small operations as Python sees them: long calls and `spend` draw on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that measure their network, and that are given one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What follows from times, on made-up ones whose answer is known: costs, equal rates, shared NICs, slow NICs."""
 
 from __future__ import annotations

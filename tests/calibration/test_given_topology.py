@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `init(topology=…)` takes: the same on every rank, of as many ranks as the job has, and what is then planned
 for."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks measure networks that are known: emulated ones, and this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who sends to whom: nobody works for two, everybody meets everybody, and the schedules are what they say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a stream grows until it is long enough, on clocks that are given."""
 
 from __future__ import annotations

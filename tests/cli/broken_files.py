@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contents of files that are no topology, no schedule, no array and no measured times."""
 
 from pathlib import Path

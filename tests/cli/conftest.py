@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the command line in this process, as a user would: arguments in, exit code, output and errors out."""
 
 from __future__ import annotations

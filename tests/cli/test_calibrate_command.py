@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola calibrate` before it measures: where it cannot, it says so at once. With hosts: tests/network."""
 
 from pathlib import Path

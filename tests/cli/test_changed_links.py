@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slow and missing links, as they are said on the command line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data of which a share is not zero, on the command line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola doctor` on this machine, and on machines that lack something."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments at random: whatever is typed, a command answers or refuses in one line; it never ends in a traceback."""
 
 from pathlib import Path

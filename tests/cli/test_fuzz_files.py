@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damaged files through the command line: a sample of what benchmarks/fuzz_cli.py runs in full."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands take vertices by their names, and `show` says what is assumed and what a rank lacks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names and units as people bring them from MPI, NCCL, PyTorch and data sheets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What commands print, wherever it goes: another encoding, a closed pipe, a full disk, closed descriptors. None of it
 changes what an exit code says."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola plan`: the plan as a table, as JSON, as a file; mistakes."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress of long work: a bar on a terminal is Rich's; elsewhere a line now and then, with an estimate."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola run` and `hemiola bench` on real processes, and every way to ask for what cannot be."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola simulate`: times, links, traces; mistakes."""
 
 import json

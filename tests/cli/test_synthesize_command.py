@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola synthesize`: a schedule for one network, with its distance from the bound."""
 
 from __future__ import annotations

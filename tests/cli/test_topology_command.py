@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola topology show | convert | draw`."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola trace`: ranks' records from elsewhere, merged without PyTorch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predictions beside measurements: what counts as an error, which settings are sampled, what is printed when."""
 
 import time

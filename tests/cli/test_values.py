@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes, times and rank=value texts: what is read, and that all else is a typed error with one line."""
 
 import math

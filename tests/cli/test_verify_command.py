@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola verify`: verdicts, explanations, exit codes. Which schedules are wrong is the judge's business."""
 
 import pytest

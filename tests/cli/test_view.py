@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola view`: schedules as text, times as bars, and files that are neither."""
 
 import json

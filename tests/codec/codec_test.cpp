@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole messages: every format, element size, length and instruction set; sizes that are known before anything is written;
 // every set writes the same bytes.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the fuzzer has found worth keeping, again: every input of the corpus, and messages that the encoder writes.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages that nobody should believe: cut, lengthened, edited where a check stands, and damaged at random. Each is
 // refused by its type, or decodes without touching anything outside (the sanitizer's to judge).
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of eight bits an element: what a reader takes, and that damage is refused.
 #include <gtest/gtest.h>
 

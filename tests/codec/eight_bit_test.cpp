@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eight-bit blocks: every instruction set's bits against a plain reference, and the values at the ends of float32.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entry point of libFuzzer; scripts/fuzz_codecs.sh builds and runs it.
 #include "fuzz_messages.hpp"
 

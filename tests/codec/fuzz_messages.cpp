@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libFuzzer runs, and what make test replays over tests/codec/corpus: one input is a receiver's expectation (3 bytes)
 // and a message. Whatever is accepted must decode the same with every instruction set, and encode to itself again.
 #include "fuzz_messages.hpp"

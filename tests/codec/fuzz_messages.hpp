@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One input of the fuzzer; aborts where a promise is broken.
 #pragma once
 

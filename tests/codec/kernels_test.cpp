@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Both primitives of every instruction set, bit for bit against the reference, with guards around what they may touch.
 #include "hemiola/codec/kernels/kernels.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages for tests: encoded with room around them, opened and decoded.
 #pragma once
 

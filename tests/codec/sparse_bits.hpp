@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays of random bits with many zeros, and a reference that shares no code with the codecs.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hemiola.codecs: arrays there and back, the smallest format by exact size, and messages that are none."""
 
 from __future__ import annotations

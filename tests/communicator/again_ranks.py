@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks do in the tests of calls that come again: the short way answers as the long one does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks do in test_agreement.py, each with a planner of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of the test of averages do: average large, small and infinite values, in every way there is."""
 
 from __future__ import annotations

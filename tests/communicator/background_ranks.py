@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of the background's tests do: start operations and messages, and keep Python's lock meanwhile."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of the tests of brought schedules do: run right and wrong ones, and algorithms from outside."""
 
 from __future__ import annotations

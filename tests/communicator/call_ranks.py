@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of the calls' tests do: every kind of collective, called rightly, and wrongly by one of them."""
 
 from __future__ import annotations

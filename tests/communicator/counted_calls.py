@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that make each small call many times: `counted_calls.py BATCHES COUNT PAUSE_S`.
 
 `os.getsid` marks where each batch of so many calls begins and where it ends, since nothing else here asks for it.

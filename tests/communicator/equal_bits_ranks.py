@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of the test of equal bits do: reduce random bits by every operation, and say what came out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A store as `Communicator.join` takes it, in a folder: what a test needs of torch.distributed's FileStore."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks do in test_garbled_words.py: one of them sends other bytes than it should, where it meets the others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What processes do that join each other by a name or at a store. Each returns what it saw."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of the late all-reduce's tests do; each returns plain data for the test to judge."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An algorithm from outside that goes wrong: only rank 1 adds anything. Its cost makes the planner want it."""
 
 from __future__ import annotations

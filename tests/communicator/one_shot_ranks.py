@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of the one-shot all-reduce's tests do."""
 
 from __future__ import annotations

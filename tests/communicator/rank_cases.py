@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of a conformance test do: run one collective in guarded arrays and count what is wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of the tests of sparse collectives do: the same call dense and sparse, on the same data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls that come again take a short way through the core, with the answers of the long one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All ranks run the same, whatever each one's planner would come to."""
 
 from __future__ import annotations

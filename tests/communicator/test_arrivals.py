@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who came last: judged from times written down by hand, and from real ranks and groups."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The average of finite numbers is finite, for every schedule, type and rank count."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations and messages in the background of a caller that works in Python and gives its lock to nobody."""
 
 from __future__ import annotations

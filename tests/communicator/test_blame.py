@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors name the rank that is to blame, by the number that everybody knows it by, and no other rank."""
 
 from __future__ import annotations

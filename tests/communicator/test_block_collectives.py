@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives with an array of any size for each rank."""
 
 from __future__ import annotations

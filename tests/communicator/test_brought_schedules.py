@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules that somebody brings: verified once before they run, and refused on every rank with the place."""
 
 from __future__ import annotations

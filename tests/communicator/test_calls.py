@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kind of collective as it is called: what it returns, where mistakes show, and what its signature says."""
 
 from __future__ import annotations

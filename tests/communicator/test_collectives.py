@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every collective, on real processes, against what it must make of known data."""
 
 from __future__ import annotations

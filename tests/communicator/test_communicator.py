@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a communicator promises beyond the values: shapes, order, bits, groups, and the network it emulates."""
 
 from __future__ import annotations

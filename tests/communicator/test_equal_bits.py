@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All ranks get the same bits from an all-reduce: every operation, dtype and schedule, with random bits as input."""
 
 from __future__ import annotations

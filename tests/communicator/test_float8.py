@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Floats of 8 bits are reduced as ml_dtypes and PyTorch do it, for every pair of them that there is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on memory that is no NumPy array's: DLPack's, the buffer protocol's, and that at an address."""
 
 from __future__ import annotations

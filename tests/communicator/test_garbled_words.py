@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words of another rank that cannot be read are a FormatError that names it, and never a raw error of the parser."""
 
 from __future__ import annotations

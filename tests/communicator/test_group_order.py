@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups: their ranks are numbered in the order given, and they give back what they held."""
 
 from __future__ import annotations

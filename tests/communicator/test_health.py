@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slow ports are noticed from the traffic itself, planned for by all ranks at once, and forgotten when they recover.
 
 All counts are in operations. Ports and links are slow enough (a message of a tenth of a millisecond and more)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many instructions a small call takes, counted by valgrind: the same on a busy machine as on an idle one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Communicators of processes that have nothing in common but a store or a name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The all-reduce that finds its late rank while it runs, on real processes; its protocol: late_entry_test.cpp."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that keeps coming late on a network that is not one switch: found, planned for, and forgotten again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules with scratch slots on real buffers, over every wire of one machine: the same bits on all ranks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of what each rank has multiplied by a factor of its own; inputs stay, also where an operation fails."""
 
 from __future__ import annotations

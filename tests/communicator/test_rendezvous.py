@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where ranks of several hosts meet, and what is said where they cannot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A roll call that a rank missed costs it patience: what is left for the next one is less."""
 
 from __future__ import annotations

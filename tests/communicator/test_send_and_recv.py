@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages between two ranks, as Python sends and receives them.
 
 tests/runtime/messages/messages_test.cpp has them over every wire."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives whose messages leave zeros out: the same bits as the dense call of the same schedule."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a wire counts is what the schedule says, to the byte."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives over UCX (HEMIOLA_WIRE=ucx), between ranks of this host: by UCX's TCP and by its shared memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks do that UCX joins; each returns plain data for the test to judge."""
 
 from __future__ import annotations

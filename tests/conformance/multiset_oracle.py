@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A second judge, from first principles and slow: slots are multisets of contributions in dictionaries. It
 shares no code and no idea with hemiola's, and names the rules that a schedule breaks."""
 

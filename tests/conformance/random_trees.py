@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random correct schedules: every chunk walks a random tree at random times, with useless repetitions now and then."""
 
 from hypothesis import strategies as st

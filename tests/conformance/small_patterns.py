@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small correct schedules as rows (step, src, dst, chunk, reduce), written out here so that no test of the
 judge depends on a generator that the judge judges."""
 

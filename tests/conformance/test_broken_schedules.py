@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deliberately broken schedules: each names the rule that must fire, and where.
 
 A case takes a correct pattern, removes some rows and adds others. `at` is the place (step, rank, chunk) of

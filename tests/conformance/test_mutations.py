@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random damage to correct schedules, and random schedules: the judge must agree with the slow oracle."""
 
 from collections.abc import Callable

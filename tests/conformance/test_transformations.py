@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reverse, concatenate, relabel and repeat per slice keep the promise that the judge checks."""
 
 import itertools

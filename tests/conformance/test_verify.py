@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the judge returns: order, bounds, options, and its answer at the sizes it promises."""
 
 import importlib

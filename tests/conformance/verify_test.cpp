@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only C++ can set: the judge's memory and threads; and the judge and its parts under the sanitizers.
 #include "hemiola/verify/verify.hpp"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's network: its gradient against finite differences, and the step from one process to several."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's promise, on a small network: several ranks train exactly as one process does, and a difference is told."""
 
 from dataclasses import replace

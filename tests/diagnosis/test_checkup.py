@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real ranks with faults put in: few and large ones, because a test's machine does other things, too. All of it, with
 faults of all sizes, is benchmarks/diagnose.py."""
 

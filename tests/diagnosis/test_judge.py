@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judgement on evidence made up by hand: each cause is told from the others, and chance is no cause."""
 
 from __future__ import annotations

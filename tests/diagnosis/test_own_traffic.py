@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """comm.diagnose() on what an application does anyway: a loop of its own steps and all-reduces."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that README and the docs print, and for each the smallest form that still does the same."""
 
 from __future__ import annotations

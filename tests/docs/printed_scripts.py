@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python that a page prints, run as a script."""
 
 from __future__ import annotations

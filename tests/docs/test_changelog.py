@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The changelog is one page in the form of Keep a Changelog."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of decisions have a number each, the same four parts, and one page."""
 
 import re

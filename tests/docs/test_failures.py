@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/how-to/failures.md keeps its word: its Python runs, and jobs that lose a rank go on as it says."""
 
 import re

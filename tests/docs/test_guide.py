@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tutorial and how-to pages keep their word: their Python runs, and their commands and options exist."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The history of benchmarks: each line names date, commit, machine and command, and a recorded run becomes one."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links of the pages lead somewhere, and the files that the docs name are there."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever command README or the docs print runs."""
 
 from __future__ import annotations

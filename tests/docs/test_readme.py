@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README is one screen whose Python runs, and whose figures come from a page of results."""
 
 import re

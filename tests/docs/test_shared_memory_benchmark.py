@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark of collectives on one machine: what it times, what it counts, and what it holds to be behind."""
 
 from __future__ import annotations

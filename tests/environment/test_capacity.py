@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of the machine this process may use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The register of clusters reads, locks and removes its own files alone, whatever a stranger has put there."""
 
 from __future__ import annotations

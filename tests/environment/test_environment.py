@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables of the environment: typed, from one table, and misspelt ones are answered."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which addresses a host tells others: rules as people write them, on lists and on real interfaces."""
 
 from __future__ import annotations

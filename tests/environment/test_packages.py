@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A package that only some parts need is an extra, and whoever lacks it reads its name."""
 
 from __future__ import annotations

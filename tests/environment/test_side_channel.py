@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said where a log, a record or a metric fails: path and reason, once, and nothing is raised."""
 
 from __future__ import annotations

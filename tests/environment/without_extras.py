@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports every module of Hemiola where packages of its extras are hidden, and prints what went wrong, as JSON."""
 
 from __future__ import annotations

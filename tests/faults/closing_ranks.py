@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks do that close, are interrupted or fork in the middle of a call. Each returns what it saw."""
 
 from __future__ import annotations

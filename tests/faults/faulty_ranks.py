@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of a fault test do. Each returns what it saw, as plain data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closing, signal handlers and forks in the middle of calls: no crash, no hang, and everybody is told what it was."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A seeded sample of benchmarks/endurance.py: ranks struck at random moments, and a mixed run in flat memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that die, stop, stay away or make mistakes: every survivor raises the right error, and inputs are intact."""
 
 from __future__ import annotations

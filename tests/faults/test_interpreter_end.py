@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interpreter ends while daemon threads are in the core: the process ends as it would without them."""
 
 from __future__ import annotations

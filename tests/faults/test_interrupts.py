@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends whatever the core is busy with, and at once."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The binary form written by hand from docs/reference/formats/schedule.md, so that tests can also make files that the
 writer never would, with checksums that hold."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random schedules for the tests of the forms: any collective, any transfers, right or wrong."""
 
 from hypothesis import strategies as st

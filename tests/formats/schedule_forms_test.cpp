@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The readers under the sanitizers: what Hypothesis does to them from Python, with repaired checksums and hostile
 // sizes. The seeds are fixed; `test_formats --gtest_filter='ScheduleForms.*' --gtest_shuffle --gtest_repeat=1000`
 // takes others, and --gtest_random_seed replays the one that gtest prints.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The binary form: its bytes as documented, streaming, and what it refuses."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that were cut short or edited: no part of what Hemiola writes passes for the whole."""
 
 from collections.abc import Callable

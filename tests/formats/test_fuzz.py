@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random and recorded damage: a reader returns a schedule or raises a FormatError of one line, and nothing else."""
 
 import subprocess

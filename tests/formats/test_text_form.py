@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text form: how it reads, that it round-trips, and what it refuses."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that Hemiola writes: what was there stays until the new one is there."""
 
 import os

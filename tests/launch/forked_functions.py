@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions for ranks that are forked, to see that each is a process as a Python of its own would be."""
 
 from __future__ import annotations

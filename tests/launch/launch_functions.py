@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions for ranks that are launched to see what becomes of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests launch from the command line: `place` prints a rank's place, `adds` reduces with the others."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program in which the kernel refuses one system call: refused_call.py NUMBER ERROR COMMAND..."""
 
 import ctypes

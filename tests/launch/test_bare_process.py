@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launching from a process that lacks what most have: open standard descriptors, a working folder, /proc."""
 
 from __future__ import annotations

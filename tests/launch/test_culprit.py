@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whom a launcher blames, of ranks that say whom they blame."""
 
 from __future__ import annotations

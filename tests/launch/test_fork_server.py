@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks are forked from one process: each is as a Python of its own would be, and none outlasts that process."""
 
 from __future__ import annotations

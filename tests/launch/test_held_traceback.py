@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is held back of a rank's standard error, and that nothing of it is lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launching ranks: results, arguments, failures, and that nothing is left behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola launch` on this host: places, output, exit codes, and that nothing is left behind."""
 
 from __future__ import annotations

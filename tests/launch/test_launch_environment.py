@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rank of which job a process is, from the variables of every launcher that is known."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library of the MPI that has started a job: which one is taken, and what is said where it does not fit."""
 
 from __future__ import annotations

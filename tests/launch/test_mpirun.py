@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real mpirun (MPICH's, from PyPI) starts ranks that find each other."""
 
 from __future__ import annotations

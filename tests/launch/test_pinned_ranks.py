@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HEMIOLA_PIN: ranks share the cores evenly, and nobody's own choice is overruled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the system may refuse: system calls under a seccomp filter, and limits. Each message says which limit it is and
 how to lift it, and none is a raw error of the system."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is printed of a job in which one rank fails, by real ranks: the culprit's traceback once, one line for the
 others, the cause at the end; and that a healthy job loses nothing."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What torchrun says of a job that fails: its summary ends with the rank to blame, and each other rank names it."""
 
 from __future__ import annotations

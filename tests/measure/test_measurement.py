@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measuring on real processes: times that add up, data that is checked, mistakes that are refused before any starts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The test data of `run` and `bench`: exact for every dtype, blind to no mistake a collective can make."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact optima of small networks by linear programs, for judging bounds: an all-reduce by column generation over trees,
 an all-to-all by flows. They count bandwidths alone: latencies are 0, and buffers as finely divisible as they like."""
 

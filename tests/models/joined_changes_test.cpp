@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often links are told of what comes to them: once of a moment and a latency, where many flows of many meet.
 #include "hemiola/simulate/joined_changes.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What makes rates max-min fair, judged from first principles.
 #pragma once
 

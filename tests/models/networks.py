@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The small topologies and schedules of the model tests, written out so that a time can be redone by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two network models once more, written for plainness: exact fractions, no event queue, no counters. At
 every instant each rule is asked of every transfer. Slow, and therefore only for a few dozen transfers."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random schedules through both network models, for the sanitizers: every slot, port and queue is used in every order.
 #include "hemiola/simulate/simulate.hpp"
 

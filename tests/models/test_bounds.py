@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lower bounds: each by hand on a small network, and all of them below every simulated schedule."""
 
 import itertools

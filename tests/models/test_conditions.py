@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Late and slow ranks, in both network models. Links have 1 us and 1 GB/s; comments are in us and kB."""
 
 import math

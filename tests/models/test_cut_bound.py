@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cut that limits a collective's bandwidth: by hand on small networks, against all subsets on random ones."""
 
 from __future__ import annotations

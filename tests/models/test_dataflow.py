@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a transfer waits for in the slots it reads and writes, in both network models. Every two ranks share a
 link of 1 us and 1 GB/s, so that nothing else is in the way; comments are in us and kB."""
 

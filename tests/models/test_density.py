@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data of which a share is not zero: what simulations, bounds and plans make of that."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds beside the exact optimum of small networks: never above it, and within a hundredth of it."""
 
 from __future__ import annotations

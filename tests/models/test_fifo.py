@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules of a network of queues, as ASTRA-sim's congestion-aware analytical backend has them: store and
 forward, one message on a link at a time, first come first served, latency pipelined behind the serialization.
 

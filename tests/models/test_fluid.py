@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """fluid: concurrent flows share links max-min fairly, a flow holds all links of its path at once, and both of
 its ports are used in the order of steps.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must still happen once ranks have come late, by hand, and beside schedules for late ranks in both networks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of a second: progress is told, Ctrl-C ends them."""
 
 import signal

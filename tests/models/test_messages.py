@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a message costs a link beside its bytes, worked out by hand."""
 
 import pytest

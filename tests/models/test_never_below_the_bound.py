@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No schedule is faster than its lower bound, to the last picosecond: messages end where they can, or later."""
 
 from __future__ import annotations

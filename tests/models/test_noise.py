@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise: every transfer takes a little longer or shorter, by its seed."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random schedules on random networks: the simulator against the plain oracle.
 
 A schedule here keeps no promise: its transfers are drawn at random, so that slots are read and overwritten in

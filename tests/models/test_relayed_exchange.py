@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exchange in which slow ranks relay for each other: its trees by hand and beside the best of all trees, its time
 by simulation."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which way a message goes: out of as few hosts and past as few ranks as can be, then by its own time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both networks keep the engine's sending rule: ports in step order, granted by the receiver, one step at a time."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several slow ranks: the open-shop and the paced exchange, simulated, against the paper's form and the bounds."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds on nodes whose ranks share NICs: a card counts once, however many ranks use it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The theorems on slow ranks as lower bounds: their values, their regimes, and that no schedule beats them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Under one slow rank the weighted exchange takes exactly the time of OptCC's closed forms, its ring little more."""
 
 from fractions import Fraction

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A schedule that stays in its file is simulated block by block, to the same picosecond as in memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a timeline records, and the Chrome trace that is written from it."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several ways from one vertex to another: large messages use all of them, small ones the quickest."""
 
 from __future__ import annotations

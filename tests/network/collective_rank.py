@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of a job on several hosts, started as a program; what it has found goes to standard output, in one line."""
 
 from __future__ import annotations

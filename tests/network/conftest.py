@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters for tests, each with processes of its own that must be gone in the end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that runs all-reduces while a NIC is cut, checks every element, and prints its times and its error."""
 
 from __future__ import annotations

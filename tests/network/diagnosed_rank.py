@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that all-reduces a little, asks what slows the job, and says what it was told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that plans for a topology in a file: says which that is, whether it expects an all-reduce to take longer than
 so many seconds, and whether a sum was right."""
 

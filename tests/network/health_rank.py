@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that works until a NIC has been noticed to be slow, and on until it has been noticed to be well again; says in
 the end what all ranks have planned for since, and from which operations on."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs on the hosts of a cluster, of `collective_rank.py` unless another program is named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank of a job on several hosts that knows nothing but its variables: all others come to rank 0 with the token."""
 
 import hashlib

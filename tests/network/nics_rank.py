@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that runs all-reduces over its host's NICs, checks every element, and says how long each took, in seconds."""
 
 from __future__ import annotations

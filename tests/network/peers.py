@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests run on hosts: small programs that speak TCP and nothing else of Hemiola."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which addresses a host tells others, on real interfaces in namespaces."""
 
 from __future__ import annotations

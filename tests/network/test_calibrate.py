@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola calibrate` on hosts whose rates are known, and a job that plans for what it wrote."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster on one machine: addresses, rates, cables, commands, and that nothing is left behind."""
 
 from __future__ import annotations

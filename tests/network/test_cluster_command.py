@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola cluster`: exit codes, prefixes, and that commands end with the tool that started them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One of two NICs is cut during an operation: no rank gets a wrong result, and none waits beyond its time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A seeded sample of benchmarks/cuts.py: networks that are cut while a job works."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What slows a job on several hosts is named by host, NIC and rank, and `diagnose` and `health` agree; real processes,
 real rates. All causes, twenty times each: benchmarks/diagnosis.py."""
 

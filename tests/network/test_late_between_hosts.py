@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that comes late to large all-reduces between hosts: all look for it unasked, from the same operation on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs on several hosts: `hemiola launch --hosts` through a replaced remote shell, and `hemiola cluster run`."""
 
 from __future__ import annotations

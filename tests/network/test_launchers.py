@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs on several hosts whose ranks find each other through whatever has started them: torchrun, mpirun, srun."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola run` and `bench` by the ranks of a job on several hosts: one answer, from rank 0."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said where ranks cannot meet because of the host: a loopback interface that is down, a name that nobody
 knows, a port that is taken; on one host, and at an address."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MPI_Init where a rank comes late or never: others wait for it no longer than they were told to, and end well."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that mpirun starts and whose ranks talk by MPI, on one host and on two; and what is said where they cannot."""
 
 from __future__ import annotations

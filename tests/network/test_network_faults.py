@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A seeded sample of benchmarks/network_faults.py: what the tests beside it do not do to a job on several hosts."""
 
 from __future__ import annotations

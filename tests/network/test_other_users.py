@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks of one host that run as different users: only the pairs concerned go over the network, and nobody waits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs on several hosts: collectives, groups, mistakes and deaths over TCP, between network namespaces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A NIC that loses half its rate in the middle of a job, and has it back: all ranks notice, at the same operation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host is cut off while a training runs over it: both sides name the ranks that they no longer hear, and the one that
 may not go on says so."""
 

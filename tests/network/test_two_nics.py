@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank per host uses both NICs of its host, and one where one is named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of a training on several hosts, whose network is cut while it trains: torch_cut_rank.py RANK RANKS MODEL,
 which is "ddp" or "fsdp2".
 

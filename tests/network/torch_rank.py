@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of a job of torchrun's on several hosts, which knows Hemiola by the backend's name alone."""
 
 import sys

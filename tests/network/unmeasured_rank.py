@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of `hemiola calibrate` that says which measurements were asked for, and makes none."""
 
 from __future__ import annotations

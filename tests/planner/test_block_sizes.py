@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-to-alls whose blocks differ: their plans, their bounds, and sizes that no plan takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The searches of a plan share one budget of counted operations, and a plan names those that it stopped."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Candidates that one crowded link rules out are not simulated, and the plan says so."""
 
 from __future__ import annotations

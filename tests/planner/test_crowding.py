@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What it costs that several ranks send to one at once, derived by hand, and that plans avoid it."""
 
 from __future__ import annotations

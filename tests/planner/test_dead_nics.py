@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts with a dead NIC: the others of the host carry for it, and all-reduces take little longer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Direct exchanges that send to the farthest ranks first, and estimates of them."""
 
 from __future__ import annotations

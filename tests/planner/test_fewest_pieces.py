@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """As few pieces as are as good as the best number: by hand, and in plans, where messages are counted, not timed."""
 
 from __future__ import annotations

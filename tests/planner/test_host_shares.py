@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broadcasts between hosts: a slice for each rank of a host, and of that a share for each other host."""
 
 from __future__ import annotations

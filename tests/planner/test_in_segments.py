@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A slow rank behind one switch: in how many segments its exchange is planned where nobody has to tell ports apart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives in the switch: judged like schedules, simulated, bounded, offered, and never run."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is made around a late rank is in the race on large networks, too, and named where it is not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a communicator has its ranks look for a late one by themselves, and what they are told of it."""
 
 from __future__ import annotations

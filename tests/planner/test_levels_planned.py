@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planner on nodes with several ranks: its choice, and that it needs no transfers for thousands of ranks."""
 
 from __future__ import annotations

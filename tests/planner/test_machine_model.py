@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a collective takes on a machine that runs the engine itself, by hand."""
 
 import numpy as np

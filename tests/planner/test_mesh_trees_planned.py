@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces on meshes: which trees are planned, how near the bound, and what else races beside them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What takes long to search for is not made where another schedule is as good as the bound."""
 
 from __future__ import annotations

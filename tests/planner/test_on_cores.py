@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans of ranks that share cores, by hand: what counts is hops, messages, and the cores' work."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where every two ranks are a hop apart: shares that go through all ranks, and parts that hide a latency."""
 
 from __future__ import annotations

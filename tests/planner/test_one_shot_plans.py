@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small all-reduces where latency decides: one all-gather's, by scratch slots."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans where one switch stands beside direct links: a network of several paths, for which schedules are made."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans where links of unequal speed lie side by side: all of them carry, and no schedule is below its bound."""
 
 from __future__ import annotations

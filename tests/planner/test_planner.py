@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planner's choices, derived by hand from the α-β model; its answers to odd questions; its sentences."""
 
 import math

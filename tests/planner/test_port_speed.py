@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One latency and one bandwidth for a whole topology."""
 
 import pytest

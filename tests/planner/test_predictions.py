@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """None of what a plan weighs promises more than the bound allows, on any builder's networks from 2 to 2,048 ranks."""
 
 from __future__ import annotations

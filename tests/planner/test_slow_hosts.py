@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts of several ranks whose NICs are slow: how the planner sees them, and what it takes for them."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of sources: each is there once, and is asked only for tasks that concern it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a communicator runs where messages may leave zeros out: where a core is fast enough for the link, and by what
 does not fill up where that is faster."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan is read in few files, and its Python is short: the core does what takes long."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans on networks that are more than one switch or a link for every pair, where a port's formula says nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pruning: what is kept against the statistics of a sample, and nothing lost: sent and residual are what was there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ranks of the tests of quantized all-reduces do."""
 
 from __future__ import annotations

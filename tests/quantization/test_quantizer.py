@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantized all-reduces over an emulated network of 100 Mbit/s, where eight bits pay, and between processes."""
 
 from __future__ import annotations

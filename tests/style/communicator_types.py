@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mypy must know about a communicator's results; checked, never run. An ignore that is not needed is an error."""
 
 import numpy as np

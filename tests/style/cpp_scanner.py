@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads C++ far enough to find functions and types: braces are counted, text and comments are blanked first. No parser:
 what it cannot tell apart (macros that open braces) the sources do not use."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each room of the core is a library, and each folder of C++ tests an executable that is built by itself."""
 
 import re

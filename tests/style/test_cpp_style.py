@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The core's style, as far as it can be counted: short functions, one type for one name."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What scripts/check_layers.py finds in made-up cores; `make check` runs it on the real one."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package as people see it from outside: its names, its rooms, and functions that share a room's name."""
 
 import importlib

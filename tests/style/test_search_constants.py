@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constants that guess the cost of a search only get fewer: a budget of operations replaces them.
 
 `search_constants.txt` names every constant that limits work or choices in the rooms that search, and its kind."""

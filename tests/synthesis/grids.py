@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks of the synthesis tests, written out link by link."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trees around a late rank, read from a broadcast.
 #include "hemiola/synthesis/late/late_trees.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which ports are one to a search for cheapest ways, on networks where that can be said by hand.
 #include "hemiola/synthesis/delivery/port_groups.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A slot has one number, whether slots are numbered by rank and chunk or as they are used.
 #include "hemiola/synthesis/network/send_places.hpp"
 

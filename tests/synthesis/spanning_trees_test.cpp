@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many spanning trees fit into small graphs, counted by hand and by trying every partition, and that the trees that
 // are packed keep to it.
 #include "hemiola/synthesis/forest/spanning_trees.hpp"

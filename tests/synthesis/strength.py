@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How strong a small network of two-way links is, by trying every partition."""
 
 from __future__ import annotations

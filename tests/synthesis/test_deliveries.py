@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives in which not every rank wants every chunk: ways through others, shared fairly."""
 
 from __future__ import annotations

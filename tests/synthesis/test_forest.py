@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spanning trees that share all links: right, and as near to the bottleneck cut as their pieces allow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces around a late rank on any topology: right by `verify`, and near a broadcast from it in simulated time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces around a late rank on many hosts: right by `verify`, and in about the rounds that NICs need."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces around a late rank on large networks: matched both ways, right by `verify`, and near a broadcast."""
 
 from __future__ import annotations

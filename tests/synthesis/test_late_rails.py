@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An all-reduce with a late rank on hosts with a NIC per rank: right, near the bound beside slow ranks, and run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules from integer programs: right, and as short as the in-degree or the diameter proves to be possible."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces up and down the same trees: right, within each link's share, and as fast as the network is strong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What cannot be synthesized is refused in one line that names what is wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broadcasts and reduces down trees that share a root: right, as many trees as the weakest cut around it lets out, and
 each link in no more of them than it can carry."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces up and down the same trees where links are shared behind switches or differ by direction: right, never
 faster than their bound, and near to it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules that are written while they are found."""
 
 from __future__ import annotations

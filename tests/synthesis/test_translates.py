@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks that look alike from every rank: one tree, moved along with its source, takes the fewest ticks there are."""
 
 from __future__ import annotations

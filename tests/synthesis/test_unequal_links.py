@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links of different speed, and links shared behind switches: causal schedules near the bounds."""
 
 from __future__ import annotations

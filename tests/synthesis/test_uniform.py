@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules for networks whose links are all equal: right, causal, and at the bound of the slowest rank's
 ports."""
 

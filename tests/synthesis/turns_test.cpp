@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which wide ports take turns, against all turns sorted at once.
 #include "hemiola/synthesis/flood/turns.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which channels a wide port says are marked and open, against sets of pairs of ranks that are kept one by one.
 #include "hemiola/synthesis/flood/wide_ports.hpp"
 

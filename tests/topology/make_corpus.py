@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/topology/corpus: hostile topology files, and valid ones mutated with a fixed seed.
 
     python tests/topology/make_corpus.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rocm-smi --showtopo` and `amd-smi topology`: xGMI links, and the PCIe tree where they do not join all GPUs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every reader answers malformed, truncated, huge or hostile input with a one-line FormatError, and quickly."""
 
 import os

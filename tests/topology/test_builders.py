@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builders against what each network is by definition: degrees, neighbours, distances, cuts."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies: degraded, with something missing, repeated, unwound. The original stays as it was."""
 
 import networkx as nx

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A device that a file lists twice has one set of links: what is listed again changes nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures: that every vertex has room of its own, that grids, hosts and rings look like what they are."""
 
 from pathlib import Path

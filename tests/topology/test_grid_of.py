@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which grid a topology is: the arguments of `topologies.grid` back from its links."""
 
 import pytest

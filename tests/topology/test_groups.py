@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups of hosts behind tapered uplinks."""
 
 import numpy as np

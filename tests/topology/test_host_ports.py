@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """By which port each rank reaches other hosts, and what that carries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of NCCL's XML that cannot be: a warning says what is taken instead, or the file is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builders of the networks that papers evaluate and people own, against what is known about each."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launches and costs of messages that readers assume: their table, their places, and their marks."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NICs by name: every reader, writer and copy keeps them, and a slow one is slower links."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tree of a machine in NCCL's log, with NCCL_DEBUG_SUBSYS=GRAPH."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NCCL's topology XML: what is in the file, and what NCCL reckons with where it is silent."""
 
 from pathlib import Path

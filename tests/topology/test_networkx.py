@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topologies from and to NetworkX graphs."""
 
 import networkx as nx

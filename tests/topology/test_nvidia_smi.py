@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`nvidia-smi topo -m`: NVLinks by their number, the PCIe tree by its levels."""
 
 from pathlib import Path

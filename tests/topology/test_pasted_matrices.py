@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people paste of `nvidia-smi topo -m`: marks around it change nothing, and what cannot be read is named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slower ports of a switch: which they are, and that messages take as long either way of saying it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `hemiola topology show` counts."""
 
 import hemiola as hm

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches that reduce and multicast: in every form of a topology, in readers, and in bounds."""
 
 import pickle

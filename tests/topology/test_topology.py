@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The class: what it holds, what it refuses, and that copies are equal."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vertices have names: they travel through files, copies and graphs, and commands and errors use them."""
 
 from __future__ import annotations

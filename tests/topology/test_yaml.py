@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topology files in YAML: what they say is what one gets, and what is written is read back equal."""
 
 import math

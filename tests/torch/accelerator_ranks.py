@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks do where the accelerator is compiled, on all of them or on some."""
 
 from __future__ import annotations

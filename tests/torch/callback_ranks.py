@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks of the tests of callbacks do: callbacks that wait, that issue collectives, and PyTorch's DDP hooks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles the device executor's kernels for GPUs that need not be there, and prints how many it has compiled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two ways from PyTorch to the engine: through Python, and past it where the accelerator is compiled."""
 
 from __future__ import annotations

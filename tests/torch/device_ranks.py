@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks of the device executor's tests do: gloo carries the messages of tensors on the CPU, Triton's interpreter
 runs the kernels, and the host's executor says what is right."""
 

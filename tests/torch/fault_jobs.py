@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trainings in which rank 1 of three fails, one job after the other in ranks forked from a process that has imported
 PyTorch: fault_jobs.py JOB... prints a line of JSON a job: how each rank ended, what it raised, and how long after."""
 

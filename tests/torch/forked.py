@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs functions of a module on ranks of torch.distributed that are forked from one process that has imported PyTorch:
 forked.py RANKS BACKEND MODULE FUNCTION... prints, by function, what each rank has returned, as a pickle in hexadecimal.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks of the tests of torch.distributed do in a group of "hemiola"; each checks its own results."""
 
 from __future__ import annotations

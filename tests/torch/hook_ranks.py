@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks of the tests of DDP's communication hooks do; gradients are whole numbers that each test chooses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks of the test of odd arguments do: a table of calls of a group, and what comes of each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a PyTorch may lack. A test that needs it is skipped there, with the reason; none is in `make test`."""
 
 from __future__ import annotations

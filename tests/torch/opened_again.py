@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of a job that makes its process group again and again: opened_again.py TIMES; prints what it holds of the
 system early and in the end. Started by torchrun, whose store outlives the groups."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks of the tests of records do: they run operations, fail, and write down what they have done."""
 
 from __future__ import annotations

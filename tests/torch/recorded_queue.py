@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A device's queue that only records: what each rank queues is looked at, compared between ranks, and then run by
 hand, all ranks in one process, as often as one likes."""
 

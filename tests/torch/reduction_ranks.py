@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks find when they reduce every type by every reduction of PyTorch's, in both layouts."""
 
 from __future__ import annotations

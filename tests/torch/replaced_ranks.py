@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program that asks PyTorch for gloo in every way; started by a launcher that sets RANK and WORLD_SIZE. Prints what
 carries each group."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs tests of PyTorch's own DistributedTest on "hemiola" or "gloo": run_distributed_tests.py RANKS BACKEND TEST...
 prints a line of JSON for each: its name, "passed", "skipped", "failed" or, where this PyTorch has no such test,
 "absent", and why.

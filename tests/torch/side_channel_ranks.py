@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks of the tests of side channels do: they fail while nothing that tells of it can be written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts ranks as torch.multiprocessing does, which meet at an address: spawned.py PORT. Knows Hemiola by name."""
 
 import sys

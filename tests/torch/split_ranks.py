@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks do to test all_to_all_single with split sizes; each checks its own results."""
 
 from __future__ import annotations

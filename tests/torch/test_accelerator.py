@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The accelerator: compiled when asked for, once; used, left out or demanded; beside ranks that go through Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callbacks of futures: they may wait for whatever they like, and what they issue has one order on all ranks."""
 
 from __future__ import annotations

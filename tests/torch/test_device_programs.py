@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of the device executor on a recorded queue: nothing but queueing, groups that match on all ranks, the same
 list every time, and results that are right each time it is run."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The device executor between ranks, over gloo's messages and with Triton's interpreter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's own DistributedTest, as far as gloo passes it: on "hemiola" the same tests pass, and none is skipped."""
 
 from __future__ import annotations

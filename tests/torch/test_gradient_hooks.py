@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DDP's communication hooks: pruned gradients lose nothing for good, and bfloat16 ones are added as float32."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A group of torch.distributed on "hemiola": values, errors on every rank, futures, messages, groups and the end."""
 
 from __future__ import annotations

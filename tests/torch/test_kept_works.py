@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Works for a PyTorch that forgets them, groups for one that does not say when it has destroyed them, and what groups
 count without other ranks: numbers, messages, estimates."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scripts that know Hemiola by the backend's name alone, started as people start theirs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls with odd arguments come to what gloo makes of them, or are refused by a RuntimeError, as gloo's are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a group has done of late: as JSON, for PyTorch's analyzer, as one trace of all ranks, and for Prometheus."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every type by every reduction: results are right or every rank is told, and docs/reference/pytorch.md says which."""
 
 from __future__ import annotations

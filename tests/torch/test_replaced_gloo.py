@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HEMIOLA_TORCH_REPLACES=gloo: programs that ask for gloo, by whatever name, get this backend, and a line says so."""
 
 from __future__ import annotations

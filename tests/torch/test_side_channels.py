@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records, metrics and logs that cannot be written: the operation's own error is raised, and one warning names the
 place and the reason."""
 

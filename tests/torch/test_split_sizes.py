@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """all_to_all_single with split sizes: values, layouts, and ranks that disagree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Codecs of tensors, in Triton's interpreter: the bytes that the core writes, and what it reads from them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples for PyTorch, started as their first lines say."""
 
 from __future__ import annotations

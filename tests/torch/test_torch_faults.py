@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What survivors raise when a rank fails under DDP and FSDP2, how a process ends, what stands beside a live group."""
 
 from __future__ import annotations

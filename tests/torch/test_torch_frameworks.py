@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two of the trainings of benchmarks/torch_frameworks.py, which has all of them; and compiled programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trainings by PyTorch's own parallel wrappers give the losses on "hemiola" that they give on gloo."""
 
 from __future__ import annotations

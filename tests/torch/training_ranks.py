@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small trainings on ranks of torch.distributed; each returns its losses and a digest of its parameters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules of trees take no longer than those of the two schedulers before; their times are recorded here.
 
 Those around a late rank take no longer than when they were recorded."""

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list schedule of trees: times worked out by hand, and each rule where it decides.
 #include "hemiola/trees/turns.hpp"
 

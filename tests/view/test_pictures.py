@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures: what they are drawn from, and that every kind of input makes a file."""
 
 from pathlib import Path

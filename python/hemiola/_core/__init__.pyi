@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hemiola's C++ core; import hemiola instead."""
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published algorithms; import hemiola.algorithms instead."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """See hemiola.codecs."""
 
 def names() -> list[str]:

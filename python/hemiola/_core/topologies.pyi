@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builders of common networks."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text with units and plain numbers: seconds, bytes, bytes per second."""
 
 def parse_seconds(text: str) -> float:

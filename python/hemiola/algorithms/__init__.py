@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published algorithms, as functions that return a schedule, and the registry of their costs.
 
 A function is named ``<collective>_<pattern>[_<variant>]``. `names` lists them; `get` returns an `Algorithm`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated (make generate): what hemiola.algorithms exports, by the registry."""
 
 from hemiola._core.algorithms import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The registry's entry of one algorithm, whoever made it: the core, this package, or a user."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sizes of an all-to-all's blocks, as part of the task, where ranks have different amounts for each other."""
 
 from __future__ import annotations

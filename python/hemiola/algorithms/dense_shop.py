@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An open shop of messages of any sizes, none of which is cut. Its order keeps the ports with most to do busy if that
 can be, so that together they take little longer than the busiest port."""
 

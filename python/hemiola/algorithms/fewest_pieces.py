@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many pieces: the fewest that are as good as the best number. More are always a hair better in a model, and every
 message costs ranks time of which a network knows nothing (docs/decisions/0021)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task's values for the parameters that algorithms have, by the parameters' names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees that an all-reduce goes up and down on a grid of two dimensions with one slow rank: which, and how much of the
 buffer along each. A port carries one message at a time at the pace of its slower end, and none may have too much.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives in a switch that reduces or multicasts, such as NVLS and SHARP: formulas and simulations to compare with.
 
 Hemiola's ranks cannot command a switch: none of these is registered, or runs. In a simulation the switch is one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduce for several ranks that are late together, as fast as their ports allow. Some of their parts go through
 another late rank, which adds its own, and late ranks pass on some of the results."""
 

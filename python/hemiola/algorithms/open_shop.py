@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A preemptive open shop: messages between ranks cut into slots, in each of which a rank sends to one rank and receives
 from one, so that together they take no longer than the busiest port."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Perfect matchings of ranks with ranks, for ports that carry one message at a time."""
 
 from __future__ import annotations

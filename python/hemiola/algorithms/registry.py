@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All algorithms: the core's, those that Python makes, and those that users register."""
 
 from __future__ import annotations

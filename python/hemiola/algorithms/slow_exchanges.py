@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces for several slow ranks of different factors: a direct exchange in segments, its messages ordered so that
 no port waits (open shop), or all in flight at once at paces that end together (paced)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An all-reduce for ranks in rows and columns, one of them slow. It goes up and down trees that use the slow ports at
 their speed, and all others evenly, in an order in which no port waits for another."""
 

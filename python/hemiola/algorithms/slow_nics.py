@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces for hosts of several ranks with some slow or dead NICs, for which the other NICs of the host carry."""
 
 from __future__ import annotations

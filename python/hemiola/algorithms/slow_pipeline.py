@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A buffer in segments, one behind the other: while one is in its last stage, others are in earlier ones."""
 
 from __future__ import annotations

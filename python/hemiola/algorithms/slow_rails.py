@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces for ranks in rows and columns, some of them slow: every column runs an exchange in shares that suit its
 own slow ranks, and columns with slow ranks carry less of the buffer."""
 

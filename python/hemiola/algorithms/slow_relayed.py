@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An all-reduce for several slow ranks where a port carries one message at a time: slow ranks relay messages of other
 slow ranks, for which a healthy rank would have to wait."""
 

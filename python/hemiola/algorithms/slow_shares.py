@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of the buffer each of several unequally slow ranks owns in a direct exchange, best for each kind of port.
 
 In such an exchange rank i sends j its raw part of j's section and its own finished section: f_i + f_j of the buffer

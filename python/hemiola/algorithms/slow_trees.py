@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees that an all-reduce goes up and down, unit by unit of the buffer, in which slow ranks may relay for others:
 which trees, and how often each. A port carries one message at a time at the pace of its slower end, and none may have
 too much.

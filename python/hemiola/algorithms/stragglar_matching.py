@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """StragglAR for even rank counts that are no powers of two: each round is a maximum-weight matching [StragglAR, §E]."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question that is put to algorithms when a schedule is chosen, and their answers: ways to run a task, with their
 cost."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table form of transfers: its NumPy type, and its making from users' rows."""
 
 from __future__ import annotations

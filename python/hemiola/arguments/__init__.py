@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of the wrong type, answered with the argument, the expected and the found value.
 
 `typed` checks the calls of Python functions. `compiled` words the core's refusals; the core calls it."""

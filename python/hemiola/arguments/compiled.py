@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled functions as Python's own look: their signatures, and errors in the arguments of a call.
 
 The core calls `signature` for `inspect.signature`, and `wrong_argument` where a call fitted none of a function's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`typed`: a function of the API that looks at its arguments' types before it does anything.
 
 Whether a value fits an annotation is decided as generously as Python is: a NumPy integer is a whole number, a list is a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An annotation's meaning in words, with an example, and the display of a value that does not fit."""
 
 from __future__ import annotations

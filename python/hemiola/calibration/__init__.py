@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures the links between the ranks of a running job as a topology: latency, bandwidth and the cost of a message
 inside nodes and between them, and which ranks share a NIC.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long to measure: everything that can be found out, or only as much as a start-up has time for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derives figures from times, by arithmetic alone: costs by least squares, equal rates, shared NICs, and the ranks to
 measure together next."""
 

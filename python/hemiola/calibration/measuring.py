@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joint measurement of the links between all ranks of a job.
 
 Small messages are timed in chains of one, two and three at once: every further one adds a message's cost, and the rest

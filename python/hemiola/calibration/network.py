@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a topology of the measured figures: ranks behind a switch in their node, and behind NICs at one switch between
 nodes."""
 

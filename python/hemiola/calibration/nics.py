@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds out which ranks of a node share a NIC, and the rate of each NIC.
 
 Nodes meet in couples, both ways at once: they have as much as the slower one's NICs carry."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pairs of sender and receiver in a round: shifts inside nodes and between them.
 
 In a round every rank that takes part sends to one other and receives from one, so that no port works for two."""

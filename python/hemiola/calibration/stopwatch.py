@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs schedules as one of the ranks, and has all ranks know how long each of them took."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams between pairs of ranks, long enough to tell their rate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules to be timed: messages in a chain, of which each waits for the one before, and streams that wait for
 nothing.
 

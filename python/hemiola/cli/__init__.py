@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: one file per command, one place that turns errors into one line and an exit code."""
 
 from __future__ import annotations

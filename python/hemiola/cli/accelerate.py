@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola accelerate`: compiles the part that makes groups of PyTorch faster, for the installed PyTorch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola bench`: a collective over a range of sizes, in the columns of nccl-tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The output of `hemiola bench`, in the lines of nccl-tests: '#' before all text that is no measurement, a line per
 size as soon as it is measured, and fewer columns where a terminal is narrow."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola calibrate`: measures the links between the ranks of a job, as a topology file."""
 
 from __future__ import annotations

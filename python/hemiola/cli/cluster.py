@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola cluster`: hosts on this machine, with NICs of a rate, for trying programs for several hosts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola diagnose`: the causes that slow ranks that work together, their cost, and remedies."""
 
 from __future__ import annotations

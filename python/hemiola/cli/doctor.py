@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola doctor`: this machine's resources, and how to get the missing ones."""
 
 from __future__ import annotations

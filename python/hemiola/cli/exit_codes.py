@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The meanings of the commands' exit codes: each one thing for each command."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the commands' input files: topologies, and schedules by file or by an algorithm's name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola launch`: a program's ranks, on this host or several, as torchrun and mpirun start them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that belong together, so that every command that reads a topology file has all of them.
 
 A command takes a group as one parameter; `with_groups` puts the group's options in its place.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments and options that several commands share, spelled and explained the same everywhere."""
 
 from __future__ import annotations

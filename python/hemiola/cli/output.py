@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How commands speak: one console for answers, tables that look alike, JSON on request."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola plan`: which algorithm the planner would run, and why."""
 
 from __future__ import annotations

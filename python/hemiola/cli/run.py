@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola run`: one collective on real buffers, by one, several or all algorithms, beside its prediction."""
 
 from __future__ import annotations

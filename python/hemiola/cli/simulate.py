@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola simulate`: how long a schedule takes on a topology, and where it is stuck."""
 
 from __future__ import annotations

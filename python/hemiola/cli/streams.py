@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standard output and error as commands need them: they are there, and never fail over a letter."""
 
 from __future__ import annotations

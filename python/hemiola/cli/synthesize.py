@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola synthesize`: make a schedule for exactly one network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola topology`: show, convert and draw networks from files of every format that is read."""
 
 from __future__ import annotations

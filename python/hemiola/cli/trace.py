@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola trace`: the records of operations that PyTorch's ranks have written, as one trace."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The output of `hemiola doctor --truth`: predictions beside measurements, row by row, and how far they are apart."""
 
 from __future__ import annotations

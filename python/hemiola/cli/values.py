@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of typed values: sizes, times, rank=value pairs. Each reader answers bad text with a typed error that quotes
 it."""
 

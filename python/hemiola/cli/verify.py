@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola verify`: does a schedule keep its collective's promise, and if not, where."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hemiola view`: look at a schedule (chunks by steps), or at times that `run` or `plan --json` printed."""
 
 from __future__ import annotations

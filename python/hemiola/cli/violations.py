@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How commands that show a schedule report its violations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster on one machine: hosts with addresses, a rate, and commands that run on them."""
 
 from __future__ import annotations

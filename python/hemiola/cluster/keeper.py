@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that a cluster lives in; run by its path, it knows the standard library alone and starts in 20 ms.
 
     keeper        the switch's network namespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster's network: a bridge, a veth pair per host, and both ends of each pair limited to the NIC's rate.
 
     host 0:  eth0 ─── port0.0 ┐

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a process of a cluster runs: the namespaces of another process, in which commands are started from outside."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where this user's clusters are found by name: a file each, which the cluster's keeper holds locked while it lives."""
 
 from __future__ import annotations

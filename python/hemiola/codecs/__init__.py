@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays with many zeros as messages of the size of their content, and back, bit for bit.
 
 `encode` finds the nonzero elements in one scan and writes them with the smallest index of their places; `decode` checks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ranks of a job and the collectives that they run together on real buffers.
 
 A rank comes in by `init`, which reads from its launcher's variables who it is, and holds a `Communicator`. The ranks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of a call, checked: the value that counts, or a Complaint in its place.
 
 A rank that raised for a wrong argument before its operation would leave the others waiting for it. So nothing here

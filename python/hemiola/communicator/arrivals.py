@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rank comes last to a communicator's operations for reasons of its own, how often and by how much."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives whose blocks may be of any sizes: an array for each rank, moved to the rank that it is for.
 
 Blocks go as messages between two ranks, or by a schedule that shares the work of a host's NICs:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measuring the network of a running job."""
 
 from __future__ import annotations

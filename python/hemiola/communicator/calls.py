@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a collective call gets into the core: one way for all kinds."""
 
 from __future__ import annotations

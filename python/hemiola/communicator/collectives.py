@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives on NumPy arrays: a method each, which returns once the collective is done.
 
 A collective's row of `kinds` says how it uses its arrays; here stand its signature and its promise."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A user's handle on ranks that can run collectives together, on NumPy arrays."""
 
 from __future__ import annotations

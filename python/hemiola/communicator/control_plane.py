@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which control plane new communicators get. Tests and reproductions choose; users need not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network that local ranks are to behave like."""
 
 from __future__ import annotations

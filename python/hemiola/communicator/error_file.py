@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file in which torchrun looks for a rank's error, so that its summary ends with the rank to blame.
 
 torchrun blames the rank whose file has the earliest time, in whole seconds; for one without a file it takes the time at

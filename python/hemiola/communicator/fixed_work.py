@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A piece of work that is the same on every rank: its duration tells slow hosts from ranks that have more to do."""
 
 from __future__ import annotations

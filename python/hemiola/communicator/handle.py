@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operation that runs in the background, as its caller holds it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of the ranks' ports, noticed by a communicator in the traffic that it carries anyway."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a process joins its job."""
 
 from __future__ import annotations

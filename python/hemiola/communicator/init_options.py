@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of `init` or `join`: all ranks must ask for the same ones, and so must a later call."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bringing this process together with the other ranks of its job, on one host or several."""
 
 from __future__ import annotations

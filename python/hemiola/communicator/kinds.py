@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How each collective uses its arrays: one row a kind, by which every collective call works."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tells the launcher why a rank ends, and which rank is to blame."""
 
 from __future__ import annotations

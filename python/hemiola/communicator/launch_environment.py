@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rank of which job this process is, read from the variables that launchers set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes HEMIOLA_LOG's messages visible: the logger "hemiola", on standard error."""
 
 from __future__ import annotations

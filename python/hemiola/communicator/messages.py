@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages between two ranks, one sending and the other receiving, beside the collectives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A barrier that names the missing ranks, and after which all that have come go on."""
 
 from __future__ import annotations

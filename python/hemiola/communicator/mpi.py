@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The MPI that has started this process's job, if one has, and the file that holds it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The system's name of the NIC by which this host's ranks reach other hosts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The observations of a communicator's own operations: arrivals, health and traffic."""
 
 from __future__ import annotations

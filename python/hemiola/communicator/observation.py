@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gathers the ranks' observations of a communicator's latest operations, and has one rank judge them for all."""
 
 from __future__ import annotations

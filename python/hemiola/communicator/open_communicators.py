@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The open communicators of this process, and their end with it."""
 
 from __future__ import annotations

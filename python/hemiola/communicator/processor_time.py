@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long this process ran, and how long it was ready to run and had no core, as the kernel counts it."""
 
 from __future__ import annotations

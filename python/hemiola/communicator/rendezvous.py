@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How ranks of several hosts learn rank 0's address, and the secret that they prove to know."""
 
 from __future__ import annotations

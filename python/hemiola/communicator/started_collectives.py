@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives in the background: a method for each of `Collectives`, which returns a Handle at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How ranks that have a store in common come together: on one host in shared memory, else at rank 0's address.
 
 Everybody that can read the store is trusted with its contents, among them the secret of a job on several hosts."""

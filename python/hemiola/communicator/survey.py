@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast hosts reach each other now: every couple of ports sends both ways for a moment, apart from all others.
 
 Passive figures depend on the program's traffic; these do not. Every disturbance makes a stream slower, so the best of

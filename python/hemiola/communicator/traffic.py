@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bytes that a communicator's wire has carried, as the wire itself counts them."""
 
 from __future__ import annotations

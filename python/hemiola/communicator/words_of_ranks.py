@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON of ranks in a meeting. A reader checks its form before any use."""
 
 from __future__ import annotations

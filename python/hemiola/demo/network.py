@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small network for the digits data: a perceptron whose parameters and gradient each lie in one flat
 buffer, as a collective wants them."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo: train on 4 local ranks, check that the losses are those of one process, and time the run's own gradient
 over an emulated cluster of 8 hosts."""
 

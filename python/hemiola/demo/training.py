@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training on scikit-learn's digits, by one process and by several."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judges why a job is slow, and names remedies, from evidence gathered elsewhere.
 
 `judge` takes Evidence and returns a Diagnosis; equal evidence gives the same diagnosis everywhere. Nothing here

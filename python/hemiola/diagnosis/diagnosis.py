@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a judgement: findings, each with its evidence, its cost, and a remedy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ranks' observations of a job's latest operations: plain numbers, and the network's shared parts."""
 
 from __future__ import annotations

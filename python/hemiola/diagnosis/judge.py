@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evidence in, verdict out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds ranks that come late of their own doing, and whether such a rank is alone with that or shares it with its
 host."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a network that could be slow, and the pairs of ranks that would notice."""
 
 from __future__ import annotations

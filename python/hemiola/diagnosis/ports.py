@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which ports and pairs of hosts are slow, by how fast ports reach each other.
 
 The model: a message from a to b is as fast as the slowest of a's port out, b's port in, and the path between the two.

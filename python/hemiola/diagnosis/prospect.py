@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cost of a fault per step, and the saving of a schedule that is planned for it, by simulation."""
 
 from __future__ import annotations

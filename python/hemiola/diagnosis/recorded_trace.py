@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merges the records that PyTorch's ranks have written of their operations (`hemiola.torch.save_records`) into one
 trace for Perfetto.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which ports and links are slow: the fewest that explain which pairs of ranks are."""
 
 from __future__ import annotations

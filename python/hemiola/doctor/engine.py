@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's costs on this machine, measured by the ranks of a job, and the times of schedules with them."""
 
 from __future__ import annotations

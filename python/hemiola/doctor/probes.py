@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """This machine's resources: cores, memory, the kernel's facilities that the shared-memory wire stands on, and the
 optional packages. Looks only; changes nothing."""
 

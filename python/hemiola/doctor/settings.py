@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings in which predictions are held against measurements, in jobs of equal ranks, and a seeded sample."""
 
 from __future__ import annotations

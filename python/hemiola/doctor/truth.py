@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether predictions hold on this machine: a prediction stands beside a measurement, and beside a second run of the
 same setting.
 

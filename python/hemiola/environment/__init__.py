@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process's surroundings: variables of the environment, in one table, and the addresses of this machine that others
 may know."""
 

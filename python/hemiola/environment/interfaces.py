@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of this machine's addresses other hosts may be told: of interfaces that are up, as a person chose, and none
 that only this machine can reach."""
 

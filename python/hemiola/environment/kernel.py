@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests of this process to the kernel about its family, for which Python has no function."""
 
 from __future__ import annotations

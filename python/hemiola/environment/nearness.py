@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """At which of several network interfaces a rank is found first: one of those next to its cores, and another than the
 ranks beside it."""
 

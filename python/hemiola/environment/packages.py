@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages of PyPI that are not always there: those of Hemiola's extras, and libraries that the core opens itself."""
 
 from __future__ import annotations

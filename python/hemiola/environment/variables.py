@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every variable of the environment that Hemiola reads or sets, in one table: its name, type, default and meaning."""
 
 from __future__ import annotations

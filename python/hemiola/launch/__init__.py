@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Local ranks started from Python: `launch` calls a function in processes of their own and returns their results.
 
 Outside, `hemiola.launch` is that function; this package holds its parts. It is loaded when it is first asked for:

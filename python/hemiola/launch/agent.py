@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The agent on each host of a launched program: python -m hemiola.launch.agent starts the host's ranks and ends with
 them, and they with it.
 

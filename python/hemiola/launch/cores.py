@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of this machine's cores a rank is kept on, as HEMIOLA_PIN says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the rank to blame for a job's failure: failing ranks name the rank that they blame, and blame ends at a rank
 that blames no other."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fork server's messages to its launcher: one for each rank that has been started, has ended, or could not be
 started. The server receives none; a closed connection means that it must end all ranks."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process from which local ranks are forked: python -m hemiola.launch.fork_server <ranks> <connection> <payload>
 <launcher>.
 

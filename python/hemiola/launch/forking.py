@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fork server of one launch, seen from the launching process."""
 
 from __future__ import annotations

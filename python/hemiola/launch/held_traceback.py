@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a rank's standard error, held back from a traceback on until it is known whether the rank ends with it."""
 
 from __future__ import annotations

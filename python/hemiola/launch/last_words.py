@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where ranks tell their launcher why they end: a pipe that they inherit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of a launch, seen from the launching process: its reports, and how its process has ended."""
 
 from __future__ import annotations

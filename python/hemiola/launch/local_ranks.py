@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start local ranks from Python: each is a process of its own that calls one function."""
 
 from __future__ import annotations

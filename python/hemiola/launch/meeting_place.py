@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where ranks of one host meet when a wire was asked for that needs addresses, and the secret that they share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A launcher's message to a rank about its place in the job, as variables of the environment."""
 
 from __future__ import annotations

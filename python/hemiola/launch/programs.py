@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs on one host or several: an agent on each, reached by a shell that can be replaced, starts the ranks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs in each process that hemiola.launch starts: calls the function, and reports how it ended."""
 
 from __future__ import annotations

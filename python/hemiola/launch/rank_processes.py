@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processes of a launch, seen from the launching process: the ranks' reports, and the end of all of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The printed report of a failed job: the culprit's traceback, one line for all ranks with the same consequence, and
 the cause again at the end."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that run side by side: their output line by line behind a label each, and the end of all when one fails."""
 
 from __future__ import annotations

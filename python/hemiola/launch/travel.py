@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves functions and arguments between the launching process and its ranks: by name where another process can import
 them, else by value.
 

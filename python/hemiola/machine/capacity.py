@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine's loan to a process: cores and memory, within its cgroup's limits. Also its name in one line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of the system that come from a limit or a sandbox: each says which one it is and how to lift it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptors 0 to 2, which the parent of a process may have closed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder in which this process works, which somebody may have deleted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A check-up: ranks that compute a little, run collectives and look for causes of slowness, with faults on request."""
 
 from __future__ import annotations

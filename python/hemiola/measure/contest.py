@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms side by side: the same collective on real buffers by each of them, beside its prediction and the bound."""
 
 from __future__ import annotations

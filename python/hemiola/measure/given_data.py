@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A collective on a user's data, such as a gradient, and its expected result, up to rounding."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measuring as one of the ranks of a job that a launcher has started, instead of starting local ones."""
 
 from __future__ import annotations

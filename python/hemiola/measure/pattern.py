@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Test data that is a function of (rank, index, dtype), and a collective's expected result, so that an element that is
 misplaced, lost or added twice shows.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ranks' reports during a measurement, to the process that launched them: as they come, so that an interrupted
 measurement has shown its results so far."""
 

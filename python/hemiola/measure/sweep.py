@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One collective over a range of sizes on real buffers, out of place and in place, as nccl-tests does it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs collectives on real buffers, again and again, with every element checked, for `run` and `bench`.
 
 Repetitions follow one another as in nccl-tests, and one takes the ranks' average time. Where the ranks' order of coming

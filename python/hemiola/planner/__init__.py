@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which schedule to run for a collective on a topology, and why.
 
 `plan` asks the `sources` for schedules that could run a task. It simulates the best ones in a `race` and answers with a

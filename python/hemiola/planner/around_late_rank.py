@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces around one late rank as the planner's candidates: on rails, in packed trees, and, for large networks, in
 chunks that flood the links."""
 

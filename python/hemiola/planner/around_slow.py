@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether schedules around slow ranks of a grid, or around slow NICs, come so near the bound that nothing else need be
 looked for."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exchanges of blocks of any sizes as the planner's candidates where hosts have as many ranks each: a host's NICs share
 its blocks, and hosts send to all others at once or to one at a time."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schedule of one call's blocks. Sizes seldom come again, so a rule decides, and no race."""
 
 from __future__ import annotations

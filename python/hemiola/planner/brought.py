@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules that algorithms from outside the package make: verified, once per digest, before anybody takes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The work of one plan, counted in small operations of the core, and the searches that share it.
 
 Operations are counted, not seconds, so that the same call gives the same plan on every machine. One is about 3 ns."""

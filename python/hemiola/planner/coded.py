@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan's choice for sparse data: whether messages leave zeros out, and why, phase by phase."""
 
 from __future__ import annotations

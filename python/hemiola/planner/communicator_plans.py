@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which schedule a communicator runs. A plan of its network decides, for the links as they were given or measured at
 start-up and for the state of ports noticed since.
 

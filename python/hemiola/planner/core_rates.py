@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A core's speed on buffers, measured."""
 
 from __future__ import annotations

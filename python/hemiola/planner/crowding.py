@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cost of sending to a rank from several others at once. Simulated networks, whose flows share ports without loss,
 do not know it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The different numbers of an array, and the messages of a schedule."""
 
 from __future__ import annotations

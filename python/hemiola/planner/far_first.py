@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A direct exchange that sends to the farthest ranks first, as the planner's candidate where some ranks are farther
 than others: their latency passes while nearer ones are sent to."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A slow rank behind one switch: the weighted exchange in as many segments as the network alone makes worth it. The
 registry's own choice keeps messages so long that a port's speed can be told from them."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan for a rank that keeps coming late, and plans around each rank, for a late one that is another one at each
 operation: among these ranks choose once all but one have come."""
 

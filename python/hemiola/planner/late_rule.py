@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A communicator's rule for an all-reduce that finds its late rank while it runs: how finely to cut it, and the
 predicted gain."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time of a collective on a machine that runs the engine itself: its ranks share cores, messages cost them time,
 and several ranks read memory at once (docs/decisions/0024)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A short measurement that ranks of one memory make at start-up: how fast messages, copies and additions are, and the
 cost of a message beside its bytes where ranks share cores."""
 

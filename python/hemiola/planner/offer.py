@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A collective in the switch, offered beside a plan: ranks cannot run it, so that no plan chooses it.
 
 See docs/decisions/0053."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans for ranks of one memory that share cores. The numbers of hops and messages count, and the bytes that all cores
 have to copy and to add, since a waiting rank leaves its core to the others (docs/decisions/0024)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules that go through a grid a dimension at a time, as the planner's candidates: Themis [rashidi2022] with
 several numbers of parts, and where latency decides, recursive multiplying [ruefenacht2017]."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees of every spine of a mesh, or of those in its middle, as the planner's candidates. The core's model decides how
 many, and in how many chunks: by the time of the busiest link, and the longest path of a chunk."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules that keep ports busy where every two ranks are a hop apart, through one switch or by a link of their own.
 Buffers go in parts that follow each other, so that a latency passes while the next part is sent."""
 

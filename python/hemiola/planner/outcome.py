@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan: the candidates as the planner saw them, the one that it chose, and the sentences that explain why."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions → candidates → cheapest → Plan: which schedule to run for a collective on a topology, and why.
 
 Schedules synthesized for the topology come first; the published candidates are ranked by their cost formulas,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question of a plan: its task, what is known of it before any schedule is made, and what may decide."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The race of the candidates: simulated until the budget is spent, then estimated, and ranked (docs/decisions/0021)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank's message to the others about a schedule that it has chosen for all.
 
 An algorithm and its arguments, from which everybody makes the same schedule, or, where that could differ in a last bit,

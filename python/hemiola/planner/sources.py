@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources of schedules that a plan may race: one row for each. A new source is a file of its own and a row here.
 
 A row says for which tasks a source is asked. Its share of the budget is that of its name in `budget.SHARES`."""

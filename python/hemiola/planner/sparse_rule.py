@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When messages that leave zeros out are expected to pay: where a core encodes and decodes faster than a link carries
 the plain bytes. Speeds are measured; nothing is swept."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ownership in turn: a region of the buffer that is denser than the rest falls to all ranks alike."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces around one late rank behind one switch, as the planner's candidates: in stars, where every rank is the
 owner of a share."""
 

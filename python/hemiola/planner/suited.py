@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which schedule suits messages that leave zeros out: one in whose sums little fills up on their way. Direct rounds,
 halving where messages are the bottleneck, two levels where several ranks share a node; simulated time decides."""
 

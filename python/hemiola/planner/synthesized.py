@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules synthesized for exactly one topology, as the planner's candidates: matched, and packed into spanning trees.
 
 Where one switch joins all ranks, or every two have a link, published algorithms are optimal and nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares through all ranks as the planner's candidates where hosts have as many ranks each: broadcasts and reductions
 that pay three latencies between hosts at most, where trees pay one for each level."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pruning with error feedback, in NumPy: a threshold by a sample, and a residual that takes the rest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of a gradient that waits for the next call."""
 
 from __future__ import annotations

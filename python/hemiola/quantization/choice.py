@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether an all-reduce goes as eight bits, by which schedule, and on which links: where the network's plain time is
 longer than codec and short messages."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The all-reduce of NumPy arrays with eight bits an element, and the residual that belongs to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules for any topology: by matching chunks to links, by packing spanning trees, and by integer programs.
 
 Start with `synthesize`, which docs/decisions/0005-synthesis.md explains. `forest` packs spanning trees where bandwidth

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces around a late rank: trees from it, behind trees of the others to the ranks that it reaches first.
 
 These trees are packed, matched to links, or laid along rails."""

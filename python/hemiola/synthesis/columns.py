@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transfers as columns, of which a schedule's table is made."""
 
 from __future__ import annotations

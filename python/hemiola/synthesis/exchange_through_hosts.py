@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An all-to-all between hosts of several ranks whose blocks differ: a host's NICs share its blocks evenly, whichever of
 its ranks has how much to send [FAST]."""
 

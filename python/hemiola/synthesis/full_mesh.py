@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules that keep all links, or all ports, busy where every two ranks are a hop apart, so that nothing is to be
 searched for."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broadcasts and reductions between hosts of several ranks, each with a port of its own: shares that pass all ranks."""
 
 from __future__ import annotations

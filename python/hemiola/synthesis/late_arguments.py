@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of schedules around a late rank, checked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An all-reduce with one late rank on many hosts. The NICs' chunks go from host to host in the fewest rounds, so that
 hosts by the hundred fill up quickly, whether ranks have a NIC each or share them."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of a search for a schedule: a time after which the best so far has to do, and memory that must suffice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A schedule for any topology, found by matching chunks to links; how is in
 docs/decisions/0005-synthesis.md."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a search for a schedule, for every kind of search."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A schedule that uses a topology's full bandwidth, packed from spanning trees; how is in
 docs/decisions/0005-synthesis.md."""
 

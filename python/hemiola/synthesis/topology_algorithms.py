@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithms by name for which a topology says everything: published ones, tree packings, and integer programs.
 
 Names are ``<collective>_<pattern>`` as in `hemiola.algorithms`; the command line makes schedules by them."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the tables of `rocm-smi --showtopo` and `amd-smi topology`: how GPUs are linked and how far they are apart.
 
 Some versions also say how fast links are. GPUs become ranks. Neither names NICs.

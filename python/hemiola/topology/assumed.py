@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures that a file does not give."""
 
 from __future__ import annotations

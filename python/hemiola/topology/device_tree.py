@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPUs and NICs of one host from matrices that say how near each two of them are: links between GPUs, and a PCIe tree.
 
 The readers of nvidia-smi, rocm-smi and amd-smi interpret their words; here links are put in.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topology files: which format a file has, reading and writing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of other programs that describe machines, but are not read: their kinds, for the refusal."""
 
 from __future__ import annotations

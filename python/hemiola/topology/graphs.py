@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topologies as NetworkX graphs, both ways."""
 
 from __future__ import annotations

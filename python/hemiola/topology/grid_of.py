@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which grid a topology is: dimensions, wires and costs with which `topologies.grid` builds the same links."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """By which ports ranks reach other hosts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Matrices of devices in a text that people paste: with comment marks, quotes, table bars or prompts around them.
 
 The readers (nvidia_smi.py, amd_matrices.py) interpret a cell; here a text becomes lines of words."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The launch of an operation and the cost of a message, which no machine's file states: one table, each row with its
 public source."""
 

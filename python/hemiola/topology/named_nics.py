@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NICs by name: the links that they carry, and the effect of a slow one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The devices of NCCL's XML, each once, however often the file lists it.
 
 A container's virtual NIC stands under every CPU, a card with two functions under two bus numbers, and a GPU that two

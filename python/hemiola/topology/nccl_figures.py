@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bandwidth of links of NCCL's XML: the file's figure, NCCL's own where it is silent (src/graph/topo.h), and a
 replacement where a figure cannot be."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tree of a machine in NCCL's log, as NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=GRAPH (or INIT,GRAPH) write it.
 
 Every line of it names a vertex, and the bandwidth of the link from the vertex above it, in GB/s. GPUs become ranks in

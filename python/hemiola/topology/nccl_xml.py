@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NCCL's (and RCCL's) topology XML, as NCCL_TOPO_DUMP_FILE writes it.
 
 GPUs become ranks in the order of their `rank`; PCIe bridges, CPU sockets, the NVSwitch, NICs and the network

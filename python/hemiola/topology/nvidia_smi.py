@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the output of `nvidia-smi topo -m`: a matrix of how GPUs and NICs are connected.
 
 It counts NVLinks but not their speed, and hides the PCIe path of GPUs that share NVLinks. So this is the

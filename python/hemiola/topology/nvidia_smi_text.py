@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Takes the output of `nvidia-smi topo -m` apart: one matrix per host."""
 
 from __future__ import annotations

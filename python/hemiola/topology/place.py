@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where in a text something is, for error messages that fit on one line."""
 
 from __future__ import annotations

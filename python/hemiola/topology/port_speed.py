@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One latency and one bandwidth that stand for a whole topology, as cost formulas need them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds ports of a switch that are slower than the others', so that schedules for slow ranks can be used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first facts about a topology: its kinds of links, and which ranks reach which."""
 
 from __future__ import annotations

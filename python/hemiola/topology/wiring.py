@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks, switches and links collected by name, then numbered: for readers that meet devices in any order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """XML as a tree of elements with line numbers; no document type, no entities, bounded depth and size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The builders that a topology file may name, with their arguments' names and units in files."""
 
 from __future__ import annotations

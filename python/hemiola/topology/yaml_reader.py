@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topology files in YAML, reading: links, or a builder with its arguments (docs/reference/formats/topology.md)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML as a tree of text, lists and mappings that remembers line numbers.
 
 Only the plain part of YAML is read: no aliases (a bomb is ten of them), no tags (they name types), no second

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of the values in a topology file: each turns a node into a value or raises an error with the expected
 type."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topology files in YAML, writing: every link with its exact cost, so that reading gives it back."""
 
 from __future__ import annotations

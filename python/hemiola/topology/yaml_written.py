@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topology files in YAML that `yaml_writer` wrote, read without a YAML parser: millions of links in seconds.
 
 The text is taken apart as the writer puts it together, and the result is written again. Only where that gives the same

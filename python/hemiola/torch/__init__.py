@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The backend "hemiola" of torch.distributed, and functions for scripts that know it.
 
 `torch.distributed.init_process_group("hemiola")` needs no import of this where PyTorch loads entry points (from 2.5 on,

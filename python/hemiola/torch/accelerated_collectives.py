@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives of a group that go past Python where the accelerator is compiled. They have the same methods as those
 in Python, which take every call that the accelerator leaves to them."""
 

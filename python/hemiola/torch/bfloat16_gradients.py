@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of DistributedDataParallel that travel as bfloat16 and are added as float32."""
 # No `from __future__ import annotations`: DDP compares the hook's annotations with its own types.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of tensors and blocks of one, as arrays where they lie, or copied into one where they cannot be used so."""
 
 from __future__ import annotations

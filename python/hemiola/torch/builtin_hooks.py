@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DDP's hooks in C++ on groups in Python: FP16_COMPRESS wants of an all-reduce a list that only C++ can make.
 
 Where no accelerator makes it, the same hook in Python takes its place."""

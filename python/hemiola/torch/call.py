@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A collective as a group asks its communicator for it: made, and then run, started or only looked at."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives that callbacks of futures issue: in one order on all ranks, which is rank 0's.
 
 Callbacks run when and where they can, so each rank may come to theirs in another order. Rank 0 takes its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where in a group's order a callback of a future stands, so that the collectives it issues are paired on all ranks.
 
 A callback runs when its operation is over: in one thread or another, before or after the program's next operations. So

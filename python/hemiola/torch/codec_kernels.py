@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of `hemiola.torch.codecs`, in Triton: a program per tile of 4,096 elements, 64 words of 64 bits. Imported
 when a codec is first used, since Triton is there only where somebody has installed it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors with many zeros as messages, and back, on their own device. They do the work of `hemiola.codecs` in Triton's
 kernels on a GPU (NVIDIA or AMD). Messages are of the format `pici`, the same bytes on every device."""
 

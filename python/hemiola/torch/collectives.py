@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives of torch.distributed on a communicator, with the same methods for each of PyTorch's base classes.
 
 Each takes the forms that PyTorch's own bindings have: lists of tensors and an options object, or a tensor and plain

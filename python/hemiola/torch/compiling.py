@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps torch.compile out of this package: a group is no program to trace, and PyTorch refuses to look into one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ending the futures of operations in the order in which these end, whether callbacks wait or raise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives of a group on tensors of a device, by schedules that a queue runs. They have the same methods as
 those on the CPU, which take all other tensors."""
 

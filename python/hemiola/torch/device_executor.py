@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a schedule on tensors of a device: everything is decided before it begins, and then only queued."""
 
 from __future__ import annotations

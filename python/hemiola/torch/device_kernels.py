@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of the device executor, in Triton: they do the same to elements as the host's core, bit for bit. Imported
 when a program is first made ready, since Triton is there only where somebody has installed it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A device's interface for the executor: a queue that does one thing after the other while its callers go on."""
 
 from __future__ import annotations

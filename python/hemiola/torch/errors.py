@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors as scripts for PyTorch expect them: each error of a group's operation is a RuntimeError there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explains a group's choice of schedules, and diagnoses its slowness."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A group of ranks as PyTorch holds it, without its collectives and messages. It can be of two of PyTorch's classes:
 `ProcessGroup` and, beside other backends, `Backend`."""
 

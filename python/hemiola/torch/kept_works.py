@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps Works alive for PyTorch 2.4, which forgets their Python part while only its own C++ holds them. `wait` would
 then wait for ever. Where PyTorch keeps them, nothing here is used."""
 

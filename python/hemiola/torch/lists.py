@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of tensors as gloo takes them: its demands on each, and its way to make one tensor of several."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds our group behind the objects that PyTorch's callers hold."""
 
 from __future__ import annotations

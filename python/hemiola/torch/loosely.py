@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors, in lists or not, that a call's caller keeps alive, and this does not."""
 
 from __future__ import annotations

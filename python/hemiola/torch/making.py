@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How PyTorch makes a group: by the route that its version has."""
 
 from __future__ import annotations

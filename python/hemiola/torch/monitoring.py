@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The monitored barrier of torch.distributed: a communicator's roll call, in the words of PyTorch's own."""
 
 from __future__ import annotations

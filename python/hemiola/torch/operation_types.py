@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's numbers of a Work's operation, which its bindings give no names: gloo's, where that gives one."""
 
 from __future__ import annotations

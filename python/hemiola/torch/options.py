@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options that `init_process_group` and `new_group` take as `pg_options`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of this process's groups for Prometheus: how much they have done, which ranks come late, which ports are
 slow."""
 

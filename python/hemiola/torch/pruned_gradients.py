@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of DistributedDataParallel of which the largest elements travel now and the others later."""
 # No `from __future__ import annotations`: DDP compares the hook's annotations with its own types.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A group's latest operations, with the times when they were called, began and ended here.
 
 Every operation passes here, so it notes only facts that cannot be worked out later."""

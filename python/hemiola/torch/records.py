@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of this rank's latest operations: as JSON for people, and as the pickle that PyTorch's analyzer of flight
 recorders loads."""
 

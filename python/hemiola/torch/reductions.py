@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How elements combine: PyTorch's names and ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unsent gradients of the communication hooks of DDP: by bucket while one works, by parameter for good."""
 
 from __future__ import annotations

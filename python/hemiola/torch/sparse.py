@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of PyTorch's sparse tensors: every rank gets all ranks' elements, and adds those that have the same place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory of tensors, as the core takes arrays: without a copy, or the sentence that says why not."""
 
 from __future__ import annotations

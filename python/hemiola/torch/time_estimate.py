@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated time of collectives for PyTorch's `_time_estimator`, in which nothing runs."""
 
 from __future__ import annotations

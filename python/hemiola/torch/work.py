@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's objects for an operation: one that is over, or one that runs in the background.
 
 `wait` raises the operation's error. A future that has failed is the child of a callback that raises: a future whose

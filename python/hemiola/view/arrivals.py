@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the last rank kept the others waiting, as a distribution over operations, as in [StragglAR, Figure 2a]."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is a topology a grid? Its dimensions, judged by how ranks are linked along the axes."""
 
 from __future__ import annotations

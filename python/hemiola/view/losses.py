@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loss of a training by one process and by several: two curves that must lie on each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A schedule as a picture of chunks by steps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common parts of all pictures: colours that colour-blind readers can tell apart, set-up, saving, units."""
 
 from __future__ import annotations

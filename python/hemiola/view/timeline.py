@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulation as a picture: a row per rank, a bar for everything it sends, as long as its port is busy with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bars: how long each algorithm was predicted to take and did take, beside the bound none can beat."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A topology as a picture: ranks, switches, hosts, and links coloured by bandwidth."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the vertices of a topology go in a picture: a grid, hosts around their core, a circle, or by distance."""
 
 from __future__ import annotations

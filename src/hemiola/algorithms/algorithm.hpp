@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registry's entry of one algorithm: its source, validity and cost, the chunk or segment counts that are
 // worth trying, and how to make its schedule. Where the rank count decides everything, the cost is counted in
 // pieces, so that it is exact; only `seconds` is not.

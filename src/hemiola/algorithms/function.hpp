@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A function that an algorithm offers, as data: its name, its parameters, its docstring, and how to call it.
 // An algorithm's author writes a typed lambda; Python, the stubs and the command line are made from these
 // data.

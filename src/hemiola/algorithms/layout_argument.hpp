@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How people say which ranks live on which nodes: by counts, or rank by rank.
 #pragma once
 

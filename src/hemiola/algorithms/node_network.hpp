@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A topology as a schedule with levels sees it: the ranks of each node, the nodes of each group, and the time
 // of a message inside a node, between nodes of a group, and between groups, while all ranks do the same.
 #pragma once

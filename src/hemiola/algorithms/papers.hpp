@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Papers of which several algorithms are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The question that is put to an algorithm when a schedule is chosen: the operation, its network and its
 // conditions. The answer: the chunk or segment counts that are worth trying, each with its cost.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies and combinations of bytes that are too many for the caches. A core that stores to memory waits for one
 // line after the other to be fetched before it can be overwritten; asked for ahead of time, they come many at a
 // time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The share of shared cores' time that the processes of one job take.
 #pragma once
 

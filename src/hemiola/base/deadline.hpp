@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A moment after which waiting is over, and the pauses in between for those who poll.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The element types and reduction operations that the runtime knows, with the names that NumPy gives them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The errors that the core throws, and the check for our own bugs. Each message says what was expected, what was found,
 // where, and what to do. The bindings turn each type into a Python exception of the same name.
 #pragma once

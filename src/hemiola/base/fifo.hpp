@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue that allocates only while it is longer than ever before.
 #pragma once
 

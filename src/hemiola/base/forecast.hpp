@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends work that its budget cannot see done, long before that is spent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A 128-bit hash of contents that is the same on every run and machine, to see whether two ranks, or two machines, hold
 // the same schedule. XXH3-128: not cryptographic, it guards against accidents, not against an adversary.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A message as bytes: a head that lies in memory as it is sent, then its content. For processes that run the
 // same version on machines of one byte order.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Long loops, sorts and copies that hear an interrupt (interrupt.hpp) all along.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process in which something was made. A forked child has a copy of it that lacks threads, shared memory
 // and that process's partners: it must neither use the copy nor take it apart.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory for large arrays that are read in no order: on Linux in huge pages, where page faults and address
 // translation cost a fraction of their cost in small ones.
 #pragma once

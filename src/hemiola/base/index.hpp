@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Index types that cannot be mistaken for one another. An index converts to a plain integer freely (to subscript, to
 // compute), but an integer becomes an index only where the code says so: Rank{(rank + 1) % rank_count}.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a long call ends early: at an interrupt, or because a budget is spent. Loops that can take long say how many small
 // operations they have done, of about 3 ns each. Now and then the thread's hook is asked, and its budgets pay. Counts are
 // the same on every machine; seconds are not.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The longest time that a search reckons with, so that sums of two such times and of a chunk's way still fit into 64 bits.
 #pragma once
 

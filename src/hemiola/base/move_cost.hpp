@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cost of moving a byte to a core, learnt from the moves that it makes anyway. The best copy method
 // depends on the processor, and on one machine on the cores that its ranks happen to run on: stores to lines
 // that another core has read cost 0.1 or 0.5 ns a byte there, from one minute to the next.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names in other programs: they are compared without case, '_', '-' and blanks, and 'avg' is 'average'.
 #pragma once
 

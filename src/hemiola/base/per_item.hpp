@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An argument that is one number for all items (dimensions, NICs, cables), or one for each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies like the C library, except where that stumbles. Its string instructions (`rep movsb`), with which it
 // and the kernel copy some kilobytes and more, take up to twenty times as long on some processors (AMD's Zen
 // 3 and 4). That is so where the bytes go a few bytes further into a page than they come from. That is no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of a long call is behind. Work that takes long says of which parts it consists and which of them begins; a
 // part may have parts of its own. A hook for the thread (interrupt.hpp) reads there how far it is.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seeded random numbers that are the same on every platform (SplitMix64; std distributions are not).
 #pragma once
 

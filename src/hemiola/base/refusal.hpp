@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The text for a system's refusal: the reason, its limit, and how to lift it.
 #pragma once
 

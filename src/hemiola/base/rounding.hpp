@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integers rounded: up to whole units of memory, down where a size is divided in proportion.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-256 and HMAC-SHA256 (FIPS 180-4; RFC 2104), for proofs that a stranger cannot make up: a few hundred bytes each. To
 // see whether two contents are the same, `hash.hpp` is twenty times as fast.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A text of bounded length that lies in one piece, in shared memory or in a message.
 #pragma once
 

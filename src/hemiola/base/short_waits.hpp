@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a thread keeps through short waits and gives up before long ones: Python's lock, of which the core knows nothing.
 // Whatever blocks a thread says so here first, so that nobody waits for a lock whose holder waits for him.
 #pragma once

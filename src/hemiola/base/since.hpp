@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For how long something has been so, since it was first seen.
 #pragma once
 

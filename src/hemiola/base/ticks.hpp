@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A clock for a few instructions: it costs next to nothing to read, runs evenly, and has a unit of its own. Differences can
 // be compared between the processes of one machine.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time and sizes inside the core: integer picoseconds and integer bytes, so that results are exact and rounding
 // makes no ties. Seconds, GB/s and µs exist only where text is read or printed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that appears whole or not at all: its content lies in a new file beside it, which takes its name in
 // the end. A full disk or an interrupt leaves the old file. Pipes, devices and the target of /dev/stdout are
 // no files that could be replaced, and are written to directly.

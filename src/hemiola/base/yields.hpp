@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Letting others have the core, as long as they give it back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One Python function per function that an algorithm offers, with the signature and docstring that its registry entry
 // states.
 #include <nanobind/stl/map.h>

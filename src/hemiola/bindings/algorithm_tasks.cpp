@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The planner's questions to the algorithms from Python, and how costs of exchanges among slow ranks are
 // shared with the algorithms that Python makes.
 #include <nanobind/stl/map.h>

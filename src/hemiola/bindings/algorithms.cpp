@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registry's entries as objects; hemiola.algorithms.Algorithm wraps them.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

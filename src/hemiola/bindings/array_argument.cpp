@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/bindings/array_argument.hpp"
 
 #include <nanobind/stl/pair.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An array from Python as an ArrayView of the core: NumPy's, anything with the buffer protocol or DLPack's,
 // or an address.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NumPy views of the core's vectors, and checked conversion of Python integers to indices.
 #pragma once
 

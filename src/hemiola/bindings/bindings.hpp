@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One function per layer fills the Python module; conversion only, no logic.
 #pragma once
 

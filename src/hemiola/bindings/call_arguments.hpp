@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call as Python makes it, and the values that the core reads out of it. An error in an argument is no
 // exception but a complaint, which travels with the operation to the other ranks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The latest call of one kind of collective, as Python made it, with the operation that it became. A call with the same
 // arguments needs no look at them: the operation runs again.
 #pragma once

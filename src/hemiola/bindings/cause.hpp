@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first cause, as Python has it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An object's kind, in messages to people.
 #pragma once
 

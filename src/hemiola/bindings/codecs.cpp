@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays to coded messages and back, for hemiola.codecs.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

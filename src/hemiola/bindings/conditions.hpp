@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hemiola.Conditions is a Python dataclass; the core gets its parts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Letting other Python threads run while one works in the core, and taking Python's lock (the GIL) back.
 //
 // A daemon thread may still be in the core when the interpreter ends. Until Python 3.13 such a thread is ended where it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends Python objects whose last holder is a thread without the GIL, such as one that runs an operation in
 // the background. Such a thread must not wait for a caller that works in Python, which gives the GIL up every
 // 5 ms.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/bindings/long_call.hpp"
 
 #include <nanobind/stl/optional.h>

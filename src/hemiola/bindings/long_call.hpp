@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every long call into the core holds this. Other Python threads run meanwhile, Ctrl-C ends it, and observers of this
 // thread's long calls learn their progress.
 #pragma once

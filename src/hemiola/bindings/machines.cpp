@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The builders of machines that people own, hemiola.topologies: hosts with NICs, cabled boxes, DGX racks.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

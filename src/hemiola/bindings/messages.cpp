@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/bindings/messages.hpp"
 
 #include <nanobind/stl/optional.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The MPI that has started a job, for ranks that meet by it or talk by it.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

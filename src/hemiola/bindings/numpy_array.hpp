@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NumPy's arrays by the layout that its binary interface fixes, without NumPy's headers. Of exactly numpy.ndarray: a
 // subclass may answer otherwise than its memory does.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/torch/accelerator/operation_table.h"
 
 #include <nanobind/stl/shared_ptr.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A communicator as Python holds it: the present calls of its threads, and its error once it is closed.
 #pragma once
 

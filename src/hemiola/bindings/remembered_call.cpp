@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A method of Python's whose latest call each communicator remembers. The same call again skips Python, the reading of
 // arguments and the desk; anything else takes the method's own way. Python sees the method: its signature, its text.
 #include <nanobind/nanobind.h>

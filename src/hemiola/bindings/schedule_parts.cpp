@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules rank by rank: those that are known so, and one rank's part of any.
 #include "hemiola/schedule/schedule_parts.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the processes of a job come together.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>

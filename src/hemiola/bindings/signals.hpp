@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Letting the user interrupt a call that blocks in the core.
 #pragma once
 

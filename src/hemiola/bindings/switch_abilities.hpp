@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The abilities of a topology's switches as Python speaks of them: the vertices that have each.
 #pragma once
 

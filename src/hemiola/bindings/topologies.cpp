@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The builders of regular networks, hemiola.topologies: seconds and bytes per second in, a Topology out.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The class hemiola.Topology: NumPy views of its links and nodes, equality, pickling.
 #include "hemiola/topology/topology.hpp"
 

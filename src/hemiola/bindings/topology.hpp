@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts in which hemiola.Topology and hemiola.topologies are bound.
 #pragma once
 

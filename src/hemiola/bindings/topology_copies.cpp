@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Methods of hemiola.Topology that return a changed copy.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>

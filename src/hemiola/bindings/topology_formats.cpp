@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Methods of hemiola.Topology whose work is done in Python, where YAML, XML and NetworkX are: hemiola.topology.
 #include "hemiola/bindings/topology.hpp"
 

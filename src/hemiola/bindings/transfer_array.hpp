@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transfers as the NumPy arrays that hemiola.algorithms.transfer_rows describes: TRANSFER_DTYPE, and SLOT_TRANSFER_DTYPE
 // where there are scratch slots.
 #pragma once

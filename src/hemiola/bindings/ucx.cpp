@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The UCX that this process finds, for questions before a job starts it.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text with units ↔ plain numbers, for readers and writers of text in Python.
 #include "hemiola/base/units.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Classes of values: pickled and copied by a tuple of their parts, compared and hashed by it.
 #pragma once
 

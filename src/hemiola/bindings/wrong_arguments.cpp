@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Python's view of a function besides its call: its signature for `inspect`, and a sentence where the
 // arguments are of the wrong type. The sentences themselves are made by hemiola.arguments, which Python
 // functions use as well.

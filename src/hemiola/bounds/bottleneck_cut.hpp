@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cut of a topology that limits a collective's bandwidth, exactly: sets of vertices that hold something which ranks
 // beyond must get, over the links that leave the set [ForestColl, §4].
 #pragma once

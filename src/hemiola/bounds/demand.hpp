@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes that a collective makes each rank send and receive in every schedule.
 #pragma once
 

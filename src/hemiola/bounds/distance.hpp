@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Least latencies between vertices, along any path.
 #pragma once
 

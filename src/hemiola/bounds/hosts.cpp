@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/bounds/hosts.hpp"
 
 #include "hemiola/topology/host_links.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hosts as the bounds see them: their NICs' bandwidth together, and that of the links inside them.
 #pragma once
 

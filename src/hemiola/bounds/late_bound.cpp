@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transfers that remain once ranks have come late: data that depends on them can leave them only then.
 #include <algorithm>
 #include <limits>

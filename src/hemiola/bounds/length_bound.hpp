@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast an all-reduce can be at most, proved by lengths of links: every byte must travel so far, and links carry no
 // more than their capacities.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/bounds/length_search.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounds by lengths. Give each edge of a network any length: then all data has so far to go at least, while
 // edges carry no more than their bandwidths times their lengths. A cut is the case of 1 across and 0
 // elsewhere. Of all lengths the best are the dual of a linear program; this searches for them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast a collective can possibly be on a topology: no schedule is faster, in either network model of the simulator.
 // Each bound comes with its proof. One bound per file; a new one joins the list in lower_bound.cpp.
 #pragma once

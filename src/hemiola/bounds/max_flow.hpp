@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maximum flows in integers, exact, with the cut that proves them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An all-reduce where a port carries one message at a time, at the pace of the slower of its two ends:
 // messages to or from a slow rank hold a healthy rank's port for longer, too.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/base/units.hpp"
 #include "hemiola/bounds/ports.hpp"
 #include "hemiola/bounds/problem.hpp"

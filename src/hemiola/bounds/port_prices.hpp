@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An all-reduce where a port carries one message at a time, at the pace of the slower of its two ends, bound by prices of
 // ports.
 #pragma once

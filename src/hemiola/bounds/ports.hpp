@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The links by which ranks send and receive, as windows of time in which they can deliver.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The input of every bound, and the list of bounds.
 #pragma once
 

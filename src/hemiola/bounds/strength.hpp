@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How strong an undirected network is: the least capacity between the parts that it is cut into, per part beyond the
 // first. So many spanning trees, fractions counted, fit into it [tutte1961; nashwilliams1961; cunningham1985].
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The format that messages of this process are written in, where somebody has chosen one to compare with. A message says its
 // format itself, so ranks need not agree.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cost of messages to a link and the cores at its ends, by which their format is chosen.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a message to an array, or into one. Nothing of a message is believed: `open` checks all of it, the index bit by bit,
 // before the first value is touched, and never reads outside of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coded message of eight-bit blocks: a header of 32 bytes, the blocks' scales, then the codes. Every length follows from
 // the number of elements; docs/reference/formats/coded.md has the bytes. Lossy, unlike the other formats.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From an array to a message. One scan finds the nonzero elements, and puts them in their place in the
 // message. The size of every format is then known exactly, one is chosen, and only its index is written.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coded message: a header of 32 bytes, the elements that are not zero in their order, then an index of
 // their places. No offsets: every length follows from format, elements and nonzeros, so that a receiver can
 // check each. All numbers are little-endian; docs/reference/formats/coded.md has the bytes.

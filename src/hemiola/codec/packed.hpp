@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packed values, expanded without reading outside of their memory: kernels read whole vectors, so the last
 // few values are expanded from a copy that has room behind it.
 #pragma once

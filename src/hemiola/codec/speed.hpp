@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast this machine's core encodes and decodes, measured now.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of an array is zero, from a look at some of its cache lines: the most that dense data should pay.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorts a schedule's transfers by chunk, a range of chunks at a time, so that the sorted part stays within a
 // given memory. Chunks do not affect each other: code that follows data through a schedule does it chunk by
 // chunk.

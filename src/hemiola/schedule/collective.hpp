@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The conditions that must hold before and after: the promise that a schedule keeps. `verify` reads nothing else.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which collective a name means that is not ours.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers the distinct pairs of slots between which chunks move, in the order in which they are first seen.
 #pragma once
 

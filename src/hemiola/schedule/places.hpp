@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective's promise chunk by chunk: on which ranks a chunk's slots hold something before, and where it
 // is wanted.
 #pragma once

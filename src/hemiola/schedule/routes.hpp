@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The links that carry one rank's messages to another: the way of least time, always the same one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective plus its transfers, ordered by step: the one artefact that is verified, simulated, drawn,
 // exported and run. Columnar, so that 10^9 transfers fit in memory. docs/decisions/0001-schedule.md defines a
 // step.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A schedule that is known rank by rank: its promise, and a generator of each rank's transfers. For clusters
 // so large that no rank should hold the transfers of all others.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/schedule/transfer_source.hpp"
 
 #include "hemiola/base/interrupt.hpp"

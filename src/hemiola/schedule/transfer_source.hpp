@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transfers in step order, block by block, from memory or from a file that does not fit there: all that a
 // reader of large schedules needs, and all that `verify` reads.
 #pragma once

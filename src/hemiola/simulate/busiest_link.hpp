@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The least time of a schedule, because one link must carry its share of it: known without a simulation.
 #pragma once
 

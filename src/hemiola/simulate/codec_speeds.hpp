@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast a core encodes and decodes, as a simulation is told.
 #pragma once
 

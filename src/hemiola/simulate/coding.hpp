@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A schedule's messages where they leave zeros out: the share of its plain bytes that each carries, and its
 // time on the cores of its two ends. The elements that are not zero are as likely anywhere, and on every rank
 // by themselves; elements have 4 bytes.

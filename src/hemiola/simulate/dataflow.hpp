@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The conditions that each transfer of a schedule waits for in the slots it reads and writes, and nothing
 // about networks.
 //

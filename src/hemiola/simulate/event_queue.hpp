@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulator's queue: a radix heap over integer times. A pushed event is never earlier than the last
 // popped one, so an event moves down a few buckets and is never compared with its neighbours. Events of one
 // time leave in the order in which they came, which makes every simulation deterministic.

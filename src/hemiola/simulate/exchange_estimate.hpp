@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // About the time of a direct all-to-all on any network, and the cost of simulating it: known without its
 // schedule, whose transfers are as many as pairs of ranks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network of queues: a link carries one message at a time, first come first served; it is free again when
 // the last byte has left, and the message is at the far end a latency later. Over several links a message is
 // stored and forwarded. This is how the congestion-aware analytical backend of ASTRA-sim sees a network.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network of fluids: concurrent flows share links max-min fairly, and a flow holds all links of its path at
 // once, as TCP and RDMA do through switches. Flows that meet before a link at more than it carries wait there
 // (link_queues.hpp). The sending and the receiving port are both used in the order of steps: a flow starts

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where one flow's end changes the rates of many, links are told of changes that come together, and not of
 // each flow. Changes of one moment are summed by link and latency, and all that come equally late, to any
 // link, are one event.

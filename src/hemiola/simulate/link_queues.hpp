@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queues before links in a network of fluids. Flows leave their sources at rates that share every link
 // fairly. But bytes that left at one time reach a link at different times where flows have different
 // latencies before it, and so more can meet there than the link carries. The rest waits, first come first

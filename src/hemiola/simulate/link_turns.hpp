@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // About the time of a schedule in which nothing waits for a landing, such as an exchange without relays:
 // links serve one step after the other, even while others wait.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transfers that are one message: all from one rank to another in one step. A message occupies every link
 // of its path for some time beside its bytes, once, when the first of its chunks may go; chunks that may go
 // later join it for nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random variation of how long transfers take, the same for the same seed on every platform.
 #pragma once
 

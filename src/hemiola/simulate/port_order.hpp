@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which a port is used: the transfers of one step share it, those of the next step follow.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts events, so that an interrupt is heard, and landings: reports to a watcher, and makes sure that in
 // the end everything has landed.
 #pragma once

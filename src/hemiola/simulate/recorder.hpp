@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the messages on each link and when each transfer landed, if someone wants to know.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A schedule, a topology, conditions and a size, in the form in which both network models read them.
 #pragma once
 

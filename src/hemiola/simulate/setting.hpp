@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes and speeds of a simulation: of each chunk, rank and link, for both networks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a schedule's data dependencies over a topology, event by event. docs/decisions/0002-simulation.md
 // lists a transfer's conditions; fluid.hpp and fifo.hpp explain how links are shared.
 #pragma once

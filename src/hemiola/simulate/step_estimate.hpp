@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // About the time of a schedule, and the cost of simulating it: known without a simulation.
 #pragma once
 

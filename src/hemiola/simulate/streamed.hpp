@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulates schedules that do not fit in memory, block by block as they come from a file. It keeps the time
 // when each rank gets each chunk: eight bytes per slot, where `simulate` needs some sixty per transfer.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timeline as a Chrome trace, which ui.perfetto.dev and chrome://tracing show.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An all-to-all in which every rank sends all others their parts itself, to the farthest first.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/synthesis/host_shares.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A broadcast, or a reduce, between hosts of several ranks, each with a port of its own: shares that go through all ranks.
 //
 //   root ──► ranks of its host, a slice each ──► rank of the same number on each other host, a share of it each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A time that no schedule can beat: the links at a rank take a known time for the chunks that must cross
 // them, and every chunk takes a known time for its way.
 #pragma once

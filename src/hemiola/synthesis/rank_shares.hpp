@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A broadcast, or a reduce, where every two ranks are a hop apart: a share for each rank, which hands it on to all others.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules that do not fit in memory: written while they are found.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A schedule for any topology: the entry to this folder. How it works is in docs/decisions/0005-synthesis.md.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several searches with different seeds, on several threads; the best one counts. The answer depends on the seeds, not
 // on how many threads there are or which is faster.
 #pragma once

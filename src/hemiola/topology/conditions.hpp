@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asymmetric conditions: late ranks, slow ranks, sparse data.
 #pragma once
 

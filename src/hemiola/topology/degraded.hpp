@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of a topology with something missing or slower: dead links, lost ranks, slow ranks and links. The original
 // stays as it is.
 #pragma once

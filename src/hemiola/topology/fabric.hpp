@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The switches of a topology as seen by ranks: separate fabrics, and the shortest ways through each from rank to rank.
 #pragma once
 

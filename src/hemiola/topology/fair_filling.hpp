@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Max-min fair rates of flows from scratch: all rates rise together, and a link that is full stops the flows on it.
 #pragma once
 

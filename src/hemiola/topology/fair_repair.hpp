@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Max-min fair rates after flows came and went, from those before: work grows with the flows on links where a rate
 // changes, not with all that are connected.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Max-min fair rates of flows that share links: no flow can have more without taking it from one that has
 // less or as little. Rates are recomputed only where flows came or went, and for flows that they can affect.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far vertices are apart, counted in links.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which links of a topology lead from host to host: the NICs and everything behind them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths side by side from one vertex to another, taken for one link; large messages are divided among them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Network cards by name: a Topology's checks of one, copies of them where links or hosts get new numbers, and
 // the search for people's "mlx5_1" or "3/mlx5_1".
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several copies of one box side by side, joined at the switches they share: racks out of a box.
 #pragma once
 

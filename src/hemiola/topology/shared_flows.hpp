@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flows and the links that they share, in the form in which FairShares keeps their rates and FairRepair mends them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How messages name the two sides of a topology that does not hang together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network as a directed graph: ranks (vertices 0 … rank_count-1), switches (from rank_count up), links
 // between them, and which ranks share a host. Immutable once built.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Switches replaced by fixed point-to-point links between ranks, for algorithms that know only such links [TACOS,
 // §IV-G].
 #pragma once

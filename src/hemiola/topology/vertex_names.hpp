@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of a topology's vertices: a GPU, a NIC, a switch; HOST/NAME where there are several hosts.
 #pragma once
 

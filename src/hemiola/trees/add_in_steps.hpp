@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list of sends in the order in which a builder takes them as they are.
 #pragma once
 

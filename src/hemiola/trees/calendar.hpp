@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events in the order of their times: a wheel of buckets, each sorted when its time comes. As exact as a heap, and of many
 // events at the same times several times as fast.
 #pragma once

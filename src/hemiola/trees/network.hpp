@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network as lists of sends see it: the ways between ranks, and a chunk's time on each link of a way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/trees/planned_trees.hpp"
 
 #include <algorithm>

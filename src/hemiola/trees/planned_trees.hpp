@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trees as their schedule needs them: which ranks wait for which, and how long each send's way is. Chunks of
 // one tree share this.
 #pragma once

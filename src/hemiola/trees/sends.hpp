@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decisions in the order in which sends start: which chunk crosses which channel in which step.
 #pragma once
 

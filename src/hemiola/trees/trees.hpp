@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trees as a value: which ways the chunks of a buffer take. Packers, growers and matchers of trees decide no
 // more than that; turns.hpp decides when each chunk goes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When each chunk crosses each channel of its tree. A list schedule: a link that is free takes, of the chunks that wait
 // for it, the most urgent; nothing waits on purpose, and nothing is planned ahead.
 //

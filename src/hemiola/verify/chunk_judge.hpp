@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges the transfers of one chunk. Chunks do not affect each other, so a whole schedule is judged chunk by
 // chunk with the state of a single one: the content of each of its slots, of the buffer and of scratch.
 #pragma once

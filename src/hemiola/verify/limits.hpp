@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits that a schedule may be asked to keep beyond its promise: which links exist, and how much one step
 // may put on a link or a port. Some algorithms and machines assume them; the meaning of a schedule does not.
 #pragma once

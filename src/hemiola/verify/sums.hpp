@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The partial sums of one chunk as a graph, and the proof that a result holds every contribution exactly
 // once.
 //

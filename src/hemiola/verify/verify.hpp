@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The judge: proves a schedule right by following every rank's contribution through every slot. Knows the
 // collective's promise and the meaning of a step (docs/decisions/0001-schedule.md), and no algorithm.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The judge's finding: the rule that a schedule breaks, where, and one sentence about it; and the bounded
 // list of the first such sentences.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all ranks learn alike: notes and epochs, which calls are prepared again, and what a learner's error ends.
 #include "hemiola/runtime/adaptation/adaptation.hpp"
 

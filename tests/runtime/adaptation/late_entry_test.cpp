@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All interleavings of the protocol by which ranks agree on who is late: every reachable state of 3 and 4 ranks
 // over several operations, with the real LateEntry and one access to shared memory at a time.
 #include "hemiola/runtime/operation/late_entry.hpp"

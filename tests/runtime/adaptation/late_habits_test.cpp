@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For whom an all-reduce is planned: what that saves, by hand, and how habits begin, change and end.
 #include "hemiola/runtime/adaptation/late_habits.hpp"
 

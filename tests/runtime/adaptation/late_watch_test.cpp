@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether it pays to look for a late rank: the forecast by hand, and how habits begin and end.
 #include "hemiola/runtime/adaptation/late_watch.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every learner and filter of the runtime: from whatever state noise has brought it to, figures of full speed lead back to the
 // healthy one within a stated number of operations. Each test draws its noise from a seed, which a failure names.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ranks learn of a message that no rank sends.
 #include <gtest/gtest.h>
 

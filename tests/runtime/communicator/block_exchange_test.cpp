@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exchanges of blocks of any sizes: the weights of the schedule's chunks say how long they are.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several communicators of one rank, and what follows an operation.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators of threads: session, control plane, executor and wire together, where the sanitizers see all ranks.
 #include "hemiola/runtime/communicator/communicator.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators of threads, and what the ranks of a test stand on: shared memory, an emulated network, or what lives in one
 // process and shares no memory at all.
 #pragma once

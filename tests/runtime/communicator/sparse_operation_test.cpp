@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives that may leave zeros out: how often ranks look for zeros, what they run by what they have seen, and that all
 // of them run the same. Messages and bytes are counted, never timed.
 #include <gtest/gtest.h>

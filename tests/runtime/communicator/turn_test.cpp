@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The turn: one thread at a time, and whoever waits may be told to stop.
 #include "hemiola/runtime/communicator/turn.hpp"
 

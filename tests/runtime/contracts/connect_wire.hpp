@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One wire between members, where a test wants no more.
 #pragma once
 

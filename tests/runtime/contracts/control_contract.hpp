@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every control plane keeps under the ordering rule of control.hpp. An implementation instantiates ControlContract
 // in its own test.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sessions of a new job on this machine, for as many threads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wires over a real MPI, where HEMIOLA_TEST_MPI names its library. Started by its mpirun, every process is a rank. Otherwise
 // ranks are threads of one process, a job of one that sends to itself; they are told apart by tags.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every session keeps, whatever it is made of. An implementation instantiates SessionContract in its own test.
 #pragma once
 

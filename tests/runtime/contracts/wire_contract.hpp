@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every wire promises (see Wire), whatever moves the bytes. A test file instantiates the suite for its kinds:
 //   INSTANTIATE_TEST_SUITE_P(Shm, WireContract, ::testing::Values(WireCase{…}), name_of_wire);
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wires that there are, and one between threads that nothing in the core knows, against the contract of them all.
 #include "wire_contract.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kinds of wire for tests: TCP between ranks of this machine, UCX if it is there, and a kind that does not reach everybody.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control plane of one machine, and what only that does.
 #include "hemiola/runtime/control/local/local_control.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where blocks of any sizes lie in the arrays of a rank.
 #include "hemiola/runtime/executor/program/buffer_layout.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A message that leaves zeros out is combined as a dense message would be, bit for bit.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What coded programs send: as few bytes as the data allow, plain bytes where there is nothing to leave out, and nothing
 // that a receiver would believe unseen.
 #include <gtest/gtest.h>

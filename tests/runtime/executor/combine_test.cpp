@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every kernel of every instruction set against a scalar reference that shares no code with it: odd lengths,
 // misaligned arrays, all aliasings that are allowed, and the special values of each type.
 #include "hemiola/runtime/executor/host/combine.hpp"

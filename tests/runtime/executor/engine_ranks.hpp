@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engines on threads, one a rank, over a wire between threads.
 #pragma once
 

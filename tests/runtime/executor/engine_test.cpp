@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine over a wire between threads: every schedule here must end with the values that the collective promises,
 // whatever the wire's timing, and with equal bits on every run.
 #include "hemiola/runtime/executor/host/engine.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which programs are exchanges: of one message at most in each direction, whichever waits for the other.
 #include "hemiola/runtime/executor/program/exchange.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random schedules that mean something, run by engines on threads: every wanted slot must hold what the meaning of
 // a step (docs/decisions/0001-schedule.md) says, worked out here by a plain array of slots.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine has in flight where ports are real: messages of one step only, and so to one rank and from one,
 // at most two each way in a weighted exchange. A receive is posted when its turn comes, which is the receiver's
 // grant.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One input of the fuzzer of what comes from other ranks; ends the process where a promise is broken.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What other ranks send is heard or refused, whatever it is; scripts/fuzz_frames.sh goes on for longer.
 #include "fuzz_frames.hpp"
 

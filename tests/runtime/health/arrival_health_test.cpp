@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a meter makes of bytes as they come, and what is judged of that: slow ports, and none where there is only noise.
 #include <gtest/gtest.h>
 

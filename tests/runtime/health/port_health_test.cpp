@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a meter makes of messages, what a judge makes of figures, and that all ranks read the same ones.
 #include "hemiola/runtime/health/port_health.hpp"
 

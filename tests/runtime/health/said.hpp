@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A gauge of ports for tests of what judges them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A control plane between threads of one process: what ranks say lies in maps under a lock.
 #pragma once
 

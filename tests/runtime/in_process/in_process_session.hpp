@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A session between threads of one process that have no memory in common, as ranks on different hosts have none: what
 // they exchange goes through one table under a lock, and a thread per rank carries messages.
 #pragma once

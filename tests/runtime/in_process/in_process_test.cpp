@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The session and the control plane between threads keep the same contracts as those of processes.
 #include <gtest/gtest.h>
 

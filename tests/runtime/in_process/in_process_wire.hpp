@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wire between threads of one process, without shared regions: a kind like any other, strict about the contract and
 // adversarial about timing. A message may finish at once, or only when the other end has taken it, and progress moves
 // things in a random order.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between two ranks, over every wire that they go over: values, order, tags, any source, sizes around the eager
 // limit, deadlocks that there must not be, and what happens to those whose other end is late, wrong or gone.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connections that prove themselves, and strangers that cannot, over real sockets of this machine.
 #include "hemiola/runtime/net/acceptor.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Endpoints and port ranges as text and as bytes.
 #include "hemiola/runtime/net/endpoint.hpp"
 

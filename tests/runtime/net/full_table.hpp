@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that can open no further file.
 #pragma once
 

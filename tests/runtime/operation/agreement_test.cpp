@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tags by which ranks tell their operations apart.
 #include "hemiola/runtime/operation/agreement.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who chooses for all.
 #include "hemiola/runtime/operation/common_choice.hpp"
 

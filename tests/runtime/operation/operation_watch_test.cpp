@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ends an operation, where several things have gone wrong at once.
 #include "hemiola/runtime/operation/operation_watch.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank's program must not depend on whether its transfers were cut out of the whole schedule or made alone.
 #include "hemiola/runtime/operation/program_source.hpp"
 

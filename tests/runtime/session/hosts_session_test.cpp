@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The session between hosts, in one process: each rank has a listening socket and a sideband of its own.
 #include "hemiola/runtime/session/hosts/hosts_session.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How ranks meet, share memory and learn of deaths: threads of this process where that is enough, forked
 // processes where somebody has to die.
 #include "hemiola/runtime/session/local/local_session.hpp"

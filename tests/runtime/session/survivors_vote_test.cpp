@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thousands of agreements among members that stop at any instant, also between two messages of one round, with what they
 // had sent cut off anywhere, in networks that are cut and heal, with members that are given up though they live: whoever
 // decides decides the same. Where members are only killed, whoever lives decides.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The emulated network's arithmetic. That messages arrive over it is in contracts/wire_contract.hpp.
 #include "hemiola/runtime/wire/emulated/emulated_network.hpp"
 

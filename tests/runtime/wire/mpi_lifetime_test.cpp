@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI's beginning and end, with a library whose calls wait until the test lets them go.
 #include "hemiola/runtime/wire/mpi/mpi_lifetime.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which NICs the connections of a pair take.
 #include "hemiola/runtime/wire/tcp/nic_shares.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/wire/shm/rank_clocks.hpp"
 
 #include <gtest/gtest.h>

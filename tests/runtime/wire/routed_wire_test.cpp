@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several wires as one: whoever waits is woken by each of them.
 #include "hemiola/runtime/wire/routed/routed_wire.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages to several peers, which a rank writes once on its board.
 #include <gtest/gtest.h>
 

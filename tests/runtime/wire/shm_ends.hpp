@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared memory between threads or forked processes, wires over it, and both ends of one channel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Big messages that a rank takes from its sender's memory.
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only the shared-memory wire does, between threads that share one region and between forked processes. What every
 // wire does is in contracts/wire_contract.hpp.
 #include "hemiola/runtime/wire/shm/shm_wire.hpp"

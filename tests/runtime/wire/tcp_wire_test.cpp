@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only the TCP wire does: operations' tags, connections that end, ranks that are late, strangers; between threads, and
 // between processes of which some are killed.
 #include "hemiola/runtime/wire/tcp/tcp_wire.hpp"

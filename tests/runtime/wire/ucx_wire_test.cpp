@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only the UCX wire does: operations' tags, peers that reset or leave, strangers, UCX that is not there; over UCX's TCP
 // and its shared memory, between threads or in one of them.
 #include "hemiola/runtime/wire/ucx/ucx_wire.hpp"

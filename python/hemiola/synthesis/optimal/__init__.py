@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules from integer programs, as SCCL and TACCL make them: optimal in their models, for tens of ranks at most.
 
 They are competitors to measure `hemiola.synthesize` against, and proofs of the optimum for a small graph."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mixed-integer program that grows row by row and is handed to SciPy's HiGHS; it knows no networks."""
 
 from __future__ import annotations

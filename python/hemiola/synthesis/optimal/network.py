@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A topology and a collective as integer programs see them: links between ranks, and one spreading per chunk.
 
 A reduction is a spreading on the reversed network, turned round; an all-reduce is a reduce-scatter and then an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SCCL's synthesis [cai2021]: the fewest rounds of a k-synchronous schedule with a given number of steps.
 
 SCCL asks an SMT solver; this asks HiGHS the same question as an integer program on the network expanded in time."""

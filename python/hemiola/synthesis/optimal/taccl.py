@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TACCL's synthesis [shah2023] without its sketches: routes from an integer program, then an order by heuristics.
 
 The program counts each link's total load but not when it is loaded, which is TACCL's relaxation; the order on the

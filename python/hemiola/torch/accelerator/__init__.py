@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part that can be compiled against one PyTorch so that a group's operations go from PyTorch to the engine without
 Python.
 

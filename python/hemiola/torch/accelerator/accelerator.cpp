@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operations of a group that matter most, without Python between PyTorch and the engine: compiled against one
 // PyTorch, on request, and used where it is there. It calls the core through a table of C functions, so that there is one
 // engine; ranks with and without it work together. What it does not take, it leaves to the group's methods in Python.

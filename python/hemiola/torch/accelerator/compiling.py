@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiling the accelerator: once per host, under a lock, into a folder of the user's or into a wheel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loading the accelerator where it has been compiled, and making a group's operations of it."""
 
 from __future__ import annotations

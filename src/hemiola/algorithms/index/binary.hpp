@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic on the binary digits of rank numbers, for the algorithms with a logarithmic number of rounds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Round-optimal broadcast of many blocks on a circulant graph: in round i every role r sends to r + skip[i
 // mod q] and receives from r - skip[i mod q], one block each [Träff, 2024, "Optimal broadcast schedules in
 // logarithmic time"].

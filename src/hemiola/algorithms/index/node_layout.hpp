@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic on ranks that live on nodes, and nodes that stand in groups: their places, and their neighbours
 // so far ahead or behind.
 #pragma once

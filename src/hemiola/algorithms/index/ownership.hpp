@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of the buffer each of several unequally fast participants owns, and how their sections are numbered.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic on ranks that stand on a grid: rank = x0 + size0 * (x1 + size1 * (x2 + …)), as in topologies::grid.
 #pragma once
 

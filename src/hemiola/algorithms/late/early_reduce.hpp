@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The early ranks' work while they wait for a late one: a reduce-scatter among themselves, before any finish.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Into how many chunks a late rank's finish is cut.
 #pragma once
 

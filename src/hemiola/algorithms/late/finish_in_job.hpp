@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A late rank's finish, written with the ranks and chunks of a job: tables number the late rank last and chunks by
 // the round in which the late rank releases them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce with one late rank: the others reduce-scatter among themselves while they wait; the late rank's
 // arrival starts a finish that moves each byte once through its port.
 #pragma once

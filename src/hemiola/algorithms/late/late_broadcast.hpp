@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StragglAR's late-aware baseline: an all-reduce of the early ranks, then broadcasts of the whole buffer.
 #pragma once
 

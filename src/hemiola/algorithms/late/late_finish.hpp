@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How n-1 ranks that have already reduced their parts and one late rank finish an all-reduce in the fewest
 // rounds. The late rank sends its raw chunks, one a round, and the finished chunks double behind it like a
 // pipelined broadcast.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The finish for any rank count. Roles are fixed, ranks wander: two ranks that hold the same final chunks may
 // swap roles for free, and they do so until every rank has been entry role (and so owner of a chunk) equally
 // often.

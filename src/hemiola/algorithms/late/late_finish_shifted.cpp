@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two finishes in which every early rank runs the same program, one round later than its predecessor.
 #include <algorithm>
 #include <array>

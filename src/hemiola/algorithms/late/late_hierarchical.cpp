@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three nodes of two ranks, a and b; rank b of node 2 is late. Every rank carries the half of the buffer that has its place.
 //
 //   before    inside nodes 0, 1    a and b tell each other what the other carries; on node 2 a has nobody to ask

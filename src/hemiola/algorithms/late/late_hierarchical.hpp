@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce with one late rank on hosts of several ranks each, which share the links between hosts.
 #pragma once
 

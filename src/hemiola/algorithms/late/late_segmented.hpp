@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce with one late rank that may come before the others have reduced everything, and how finely to cut it where
 // the late rank is found while it runs.
 #pragma once

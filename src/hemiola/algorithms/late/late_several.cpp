@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/algorithms/late/late_several.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An all-reduce with several late ranks, folded in one after another.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StragglAR's published all-reduce with one late rank, for powers of two.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StragglAR's own finish for powers of two [StragglAR, Algorithm 1]. Where the printed pseudo-code is
 // ambiguous or wrong we resolve it so that its claims hold; each place is marked below with the line it
 // concerns.

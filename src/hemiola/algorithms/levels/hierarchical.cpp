@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three nodes of two ranks; chunks are named by node and place. Node 2's receives and sends in an all-gather,
 // one slice:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives on nodes with several ranks each, and on groups of such nodes. Between nodes they take
 // logarithmically many rounds, on all NICs at once, pipelined in slices, while chunks that have arrived are
 // handed on inside the nodes.

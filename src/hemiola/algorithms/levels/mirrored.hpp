@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An all-gather that is told transfer by transfer, as any of three collectives: as it is; backwards, with sums in place of
 // copies, as a reduce-scatter; and the one after the other as an all-reduce.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two nodes of four ranks with two NICs: 0 and 1 use the one, 2 and 3 the other. Each chunk is cut in two:
 //
 //   ring 0   0 → 1 → 2 → 3 ⇒ 4 → 5 → 6 → 7 ⇒ 0      out through 3's NIC, in through 0's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several rings through all ranks at once, each of which leaves and enters nodes through a NIC of its own;
 // NCCL and RCCL call them channels.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a schedule with levels takes, found from one rank's work. On nodes that are all alike every rank
 // does the same at the same time, so that its own NIC and its own port inside the node say when everything is
 // in its place. No transfer is made. Cost: O(nodes · slices · log(nodes · slices)).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four nodes of two ranks, recursive; chunks are named by node and place. Rank a's steps on node 0 in an
 // all-gather:
 //

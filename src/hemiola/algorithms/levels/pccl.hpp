@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PCCL's collectives on nodes: one phase between nodes, for each local rank by itself, and one inside them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four ranks, pairwise; entries are the rank that a rank sends to. Chunk src·n + dst is src's part for dst.
 //
 //             rank 0   rank 1   rank 2   rank 3

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-to-all without relays: all pairs in one step, or pairwise, one partner a round.
 #pragma once
 

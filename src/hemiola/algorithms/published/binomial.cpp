@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Six ranks, root 0. Broadcast and scatter; the second line names the owners of the chunks that a scatter
 // sends:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The binomial tree: broadcast, scatter and their mirror images reduce and gather in ⌈log2 n⌉ steps.
 // Positions are ranks counted from the root; position v is the root of a subtree of consecutive positions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Five ranks, chunk c belongs to rank c. Rank 4's receives in an all-gather; all others alike, rotated:
 //
 //   round 0   hop 1   from 3: chunk 3                      rank 4 then holds 4 3

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bruck et al.: all-gather and all-to-all in ⌈log2 n⌉ rounds for any rank count. The all-gather's mirror
 // image is Träff's reduce-scatter and all-reduce on the circulant graph. They take as few rounds and as few
 // bytes as recursive halving and doubling, but also for rank counts that are no power of two.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four ranks, root 0, three chunks. Broadcast; entries are the chunk on a hop:
 //
 //            0 → 1   1 → 2   2 → 3

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pipelined chain: the buffer is cut into chunks that follow each other from rank to rank, so that all
 // links of the chain are busy at once. Best for large buffers and few ranks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four ranks, root 0, three chunks; entries are "source → destination: chunk". Ranks send 1 up in even and 2
 // up in odd steps:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Round-optimal broadcast of many chunks [traff2024broadcast]: K chunks reach n ranks in K - 1 + ⌈log2 n⌉
 // steps, the fewest possible with one port a rank, for any rank count. The reduce is the broadcast backwards.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four ranks, chunk c belongs to rank c. Rounds; entries are the rank that a rank sends to: its own chunk in
 // an all-gather, the receiver's in a reduce-scatter. The plain form puts all rounds in one step.
 //

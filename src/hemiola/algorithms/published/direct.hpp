@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct exchange: every rank talks to every other rank without relays. In the plain form (MSCCL's allpairs)
 // all transfers of a phase stand in one step, which pays one latency. A port that serves many flows badly is
 // better off with the rounds, in which every rank sends to one rank and receives from one rank at a time.

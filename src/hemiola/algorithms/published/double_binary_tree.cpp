@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seven ranks; the root is outside, the other six are nodes 1 … 6. Odd places are leaves:
 //
 //   first tree        root              second tree (mirrored)   root

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two binary trees at once [sanders2009]: half of the chunks flow through each, and a rank that forwards in
 // one tree is a leaf in the other, so every rank sends and receives at its full bandwidth. Logarithmic
 // latency at full bandwidth, where one tree would have half of it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flat tree: the root talks to every other rank directly, in one step. Fewest latencies; the root's port
 // carries everything, which for scatter and gather it must in any case.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four ranks, chunk c belongs to rank c. All-gather; entries are "chunks sent → to rank":
 //
 //             rank 0     rank 1     rank 2     rank 3

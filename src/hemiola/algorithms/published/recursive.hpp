@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recursive doubling and halving: in round k every rank exchanges with the rank whose number differs in bit
 // k. Rank counts that are no power of two are folded first: see PowerOfTwoCore.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four ranks, chunk c belongs to rank c. Entries are the chunk that a rank passes on to rank + 1:
 //
 //   all-gather   rank 0  rank 1  rank 2  rank 3        reduce-scatter   rank 0  rank 1  rank 2  rank 3

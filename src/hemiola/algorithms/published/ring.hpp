@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ring: every rank sends to rank + 1, so all links of a ring carry the same load in every step. Two-way:
 // each half of the buffer goes round in its own direction, both at once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four ranks, root 0; entries are the chunks that a rank holds after the step:
 //
 //                      rank 0   rank 1   rank 2   rank 3

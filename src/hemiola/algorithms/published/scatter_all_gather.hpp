@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Van de Geijn's broadcast for large buffers: scatter the buffer over the ranks along a binomial tree, then
 // all-gather it round the ring. Twice the bytes of a pipelined chain at worst, but no chunk count to choose.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of a shifted direct exchange in segments: in each round, one from every rank to the rank so many places
 // ahead, about the sections that the two of them own.
 #pragma once

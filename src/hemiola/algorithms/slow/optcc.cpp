@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pipeline advances by windows. In window w the edge of the healthy ring from place -w to the next rests: its
 // sender sends to the slow rank and its receiver receives from it, which takes both as long as two hops, or longer.
 // Every other edge carries a section on its way to its owner in the first half of the window, a result on its way

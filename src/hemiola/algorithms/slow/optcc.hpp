@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OptCC's four stages on a ring of the healthy ranks, for networks in which only neighbours are near.
 #pragma once
 

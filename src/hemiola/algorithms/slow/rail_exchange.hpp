@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weighted exchange for hosts with several ranks and one NIC each. Every rail (the ranks of equal place
 // on all hosts) runs the exchange over the hosts, with the phases inside the hosts one segment ahead of it
 // and one behind.

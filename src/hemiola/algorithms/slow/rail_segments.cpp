@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/algorithms/slow/rail_segments.hpp"
 
 #include <algorithm>

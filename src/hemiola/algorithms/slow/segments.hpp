@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The number of segments that is worth its cost for an exchange among slow ranks, and its time then.
 #pragma once
 

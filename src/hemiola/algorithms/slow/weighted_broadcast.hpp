@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Broadcast in a shifted direct exchange in which a slow rank hands less of the buffer on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shifted direct exchanges in which a slow rank owns as much of the buffer as its port has to spare. In the
 // all-reduce, whole or rank by rank, the reduce-scatter of one segment shares each message with the
 // all-gather of the segment before. Its two halves stand alone, too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trees; the second is the first with rank 7 - r for r, a symmetry of the machine. A rank that forwards
 // in one is a leaf in the other:
 //

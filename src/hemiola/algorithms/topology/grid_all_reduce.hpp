@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce on a grid of ranks, one dimension at a time: reduce-scatter along each dimension in some order, then
 // all-gather along them in the opposite order. The buffer is cut into parts that are in different dimensions at
 // the same time; BlueConnect and Themis differ in the order that they choose for each part.

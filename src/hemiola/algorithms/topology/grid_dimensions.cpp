@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/algorithms/topology/grid_dimensions.hpp"
 
 #include <cstdint>

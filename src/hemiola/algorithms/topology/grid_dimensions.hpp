@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The conditions of every algorithm on a grid for the dimensions that it is told.
 #pragma once
 

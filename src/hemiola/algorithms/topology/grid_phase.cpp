@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A part in a 2 × 2 grid, order x, y; entries are the owners whose chunks a rank still reduces (outwards) or has
 // complete (back):
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One phase of an all-reduce on a grid: the reduce-scatter or all-gather of one part of the buffer along one
 // dimension. Lines and rings use the ring algorithm, half of the part each way round; all pairs and switches
 // exchange directly.

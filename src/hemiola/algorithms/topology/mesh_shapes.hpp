@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trees of a mesh as coordinates: the dimensions along which each leaves its root, the root's place, and
 // its share of the buffer. Their builder and their cost model both begin here.
 #pragma once

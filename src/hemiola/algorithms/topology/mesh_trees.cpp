@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Four of the six trees of a 3 × 3 mesh, o their roots; the spines of two are rows, those of two columns:
 //
 //   ·──o──·      ·  ·  ·      ·──·──·      ·──·──·

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce on a mesh of any number of dimensions, up and down spanning trees made for it: a spine along one dimension,
 // from which lines along the next leave, and so on. With trees of every spine all links carry alike, as much as any
 // all-reduce along trees must put on them [nashwilliams1961].

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/algorithms/topology/mesh_trees_cost.hpp"
 
 #include <algorithm>

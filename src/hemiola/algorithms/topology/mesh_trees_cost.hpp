@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time of an all-reduce along trees of a mesh, by a model of the trees that `all_reduce_mesh_trees`
 // builds.
 #pragma once

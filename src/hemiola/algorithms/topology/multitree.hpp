@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MultiTree [huang2021]: one tree per rank, all grown at once over the links of a topology, so that no link is
 // used twice in a step. For networks of equal links without switches; it ignores latency and bandwidth.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A row of three ranks behind a switch; x0 is rank 0's buffer. Entries are the contents of rank 0's slots after:
 //
 //              buffer     scratch 1   scratch 2   scratch 3

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce of small and middle buffers on a grid of ranks, one dimension at a time: along each, all ranks of a row
 // exchange whole buffers and add them. Some dimensions may be left smaller shares of the buffer before.
 #pragma once

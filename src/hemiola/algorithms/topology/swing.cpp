@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ring of eight ranks; entries are the peers with which a rank exchanges all that it has added up so far:
 //
 //             rank 0  rank 1  rank 2  rank 3  rank 4  rank 5  rank 6  rank 7

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce of small buffers on tori whose sides are powers of two: ranks exchange whole parts with peers on either side
 // by turns, so that they stay near.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `coo`: every position as 32 bits, for comparison. Nothing chooses it.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `ef`: positions as Elias and Fano store an ascending sequence, within 1 to 3 % of the least size of any
 // code for random data.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hier`: the bitmap's own nonzero bytes, and of their bitmap again, for data that come in clusters. It is the codec for
 // elements of one byte applied to the bitmap, twice.
 //

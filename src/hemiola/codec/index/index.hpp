@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The index of a message: which elements its values are. Every format writes it from a bitmap and reads it into one,
 // checking all of it on the way; a file each.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `pici` [SpCCL, §3]: the bitmap, and the number of nonzero elements before each tile of 4,096. Its size is
 // the paper's. Words are rows, 64 elements that follow one another, where the paper's are columns of a tile.
 // A row is the result of a compare on a processor and of a ballot on a GPU, and neither has to transpose

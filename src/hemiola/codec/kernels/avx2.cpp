@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AVX2, which has neither instruction: groups of 8 elements (4 of 8 bytes) are permuted by tables, one row per pattern of
 // bits. No branch on empty words where a group fills a register, as with AVX-512; narrower ones are more work than one.
 #include "hemiola/codec/kernels/count.hpp"

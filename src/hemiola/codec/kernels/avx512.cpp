@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AVX-512: elements of 4 and 8 bytes with its foundation, of 1 and 2 with VBMI2.
 //
 // Values are compressed in a register and stored whole: the instruction that compresses into memory is microcoded on

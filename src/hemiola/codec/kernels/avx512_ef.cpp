@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elias-Fano positions with AVX-512 VBMI2 and BMI2. They are written a word of the bitmap at a time, and read
 // a word of the upper bits at a time, where a bucket (all positions of the same upper bits) is 8 to 64
 // elements.

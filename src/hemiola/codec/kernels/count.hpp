@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts over a bitmap in plain C++. Inlined into functions for an instruction set, they use its instructions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two bit streams of Elias-Fano positions, in plain C++: index/ef.cpp defines them. Inlined into
 // functions for an instruction set, they use its instructions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of eight-bit values in plain C++. Inlined into functions for an instruction set, they use its instructions. Each
 // operation of floats is rounded alone, and maxima are those of integers, so every set gives the same bits.
 #pragma once

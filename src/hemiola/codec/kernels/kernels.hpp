@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each instruction set's kernels for codecs: elements that are not zero packed together, 64 at a time, with a
 // bit for each in a bitmap; and the inverse. Zero is all bits zero, so -0.0, NaN and subnormals are values.
 // Everything else about codecs is the same code for all instruction sets, and every set gives the same bytes.

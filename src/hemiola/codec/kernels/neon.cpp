@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NEON: as AVX2, groups of elements permuted by tables; TBL gives zero for an index that is out of range.
 #include "hemiola/codec/kernels/count.hpp"
 #include "hemiola/codec/kernels/ef_bits.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plain C++, for machines without an instruction set of ours.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sets of kernels, each by its own file; nothing where this machine cannot run it. For kernels.cpp, and for sets that
 // build on another.
 #pragma once

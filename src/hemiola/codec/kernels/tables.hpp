@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Permutations of 8 elements, a row per pattern of 8 bits, for instruction sets that permute but neither compress nor
 // expand.
 #pragma once

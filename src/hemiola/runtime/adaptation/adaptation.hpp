@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a communicator adapts to its operations. Every learner gets a note per operation, equal on all ranks. If its findings
 // change, an epoch begins: from the next operation on, all ranks plan and run by the new findings.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arrival of each rank at the latest operations of a communicator, and the kinds of these.
 #pragma once
 

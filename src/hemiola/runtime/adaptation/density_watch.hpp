@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The zeros that ranks have seen in calls whose messages may leave them out, call by call.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The findings of all learners about a call: equal on all ranks in an operation's turn.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which rank keeps coming last to all-reduces of a size, alone, or that another one does each time, and how late: for whom
 // schedules are worth planning.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether it pays that an all-reduce waits for a late rank: its saving in the latest operations of its size.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A learner draws conclusions from a communicator's operations. It gets a note of each, and gives findings.
 #pragma once
 

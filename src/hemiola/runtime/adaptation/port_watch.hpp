@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notices slow ports from the traffic of a communicator's own operations, and keeps the factors to plan for: at every
 // operation the same on all ranks, because each judges the same figures, those of the operation before.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes of operations that are noted together: those up to the same power of two.
 #pragma once
 

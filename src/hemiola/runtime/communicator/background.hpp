@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operations of one communicator that run while their callers do something else: one after the other, in a thread that
 // the job lends for as long as there are any.
 #pragma once

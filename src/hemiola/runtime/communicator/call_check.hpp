@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The errors in a call that one rank can see.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/communicator/call_desk.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns a user's call into an operation: checks the arguments, finds the schedule and its program, and remembers both,
 // so that repeating a call costs next to nothing.
 #pragma once

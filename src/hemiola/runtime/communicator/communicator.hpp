@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The user's handle, without Python: ranks that can run collectives together. Operations run one after the other, in
 // the caller's thread or in one that the job lends. It gives them numbers, waits until all ranks have come, and
 // recovers from those that fail. The operation itself does the work.

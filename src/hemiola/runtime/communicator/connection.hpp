@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The connection of one communicator's ranks: a control plane, a wire, and an executor over it.
 #pragma once
 

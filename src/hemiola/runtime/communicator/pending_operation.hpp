@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operation that runs in the background, in its starter's hands.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call of one rank, checked and prepared, as the desk hands it to the communicator.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread at a time, as a mutex has it, for waits that last as long as an operation. A waiting thread checks now and
 // then whether it should go on, and a thread whose turn it is can be told so instead of waiting for itself.
 #pragma once

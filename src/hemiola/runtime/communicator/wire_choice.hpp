@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // By which kinds of wire the ranks of a communicator exchange messages: each pair has the first that joins the two.
 #pragma once
 

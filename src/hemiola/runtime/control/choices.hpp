@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Choices that the first rank to ask makes for all.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks of one communicator tell each other about operations here, without moving data. Each part carries words and
 // judges none: operation/, adaptation/ and health/ find ranks that disagree, or are lost, late or slow.
 //

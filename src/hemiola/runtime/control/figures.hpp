@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of each rank's port meter in the latest operations.
 #pragma once
 

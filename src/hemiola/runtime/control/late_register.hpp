@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks agree here on the late rank: a word per operation that they change one after the other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The word by which ranks agree on the late rank, as a value.
 #pragma once
 

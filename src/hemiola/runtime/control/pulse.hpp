@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signs of life, and the word of a rank that gives up.
 #pragma once
 

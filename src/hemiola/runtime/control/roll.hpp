@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operation to which each rank has come, and its signature.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank's statement about its next operation. Two ranks do the same operation when their signatures agree.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one rank's programs on buffers: on the host's cores (`host/`), or a device beside them. Programs are plain data,
 // the same for every executor. An executor knows no schedule and no particular wire.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The listener that an executor tells of every message, if ports are worth measuring.
 #pragma once
 

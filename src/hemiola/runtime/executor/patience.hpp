@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How to wait when nothing moves: poll or spin briefly while that pays, then let others run, then sleep, and ask the
 // supervisor now and then. On a machine with more ranks than cores the rank that is waited for needs the core, so there
 // is next to no spinning then; nor in the background of a caller that works, whose core it is.

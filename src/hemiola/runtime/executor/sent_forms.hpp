@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In which format the values went that an executor has sent where messages may leave zeros out.
 #pragma once
 

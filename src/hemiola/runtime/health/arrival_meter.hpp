@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast bytes come to a rank over a network whose ends have buffers: in all, by its port, and from each other port.
 #pragma once
 

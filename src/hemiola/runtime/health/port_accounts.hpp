@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes that have come to the ranks behind one port, from every other port and by their own, in stretches of time:
 // kept by all of these ranks together where they share memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The measure of ports during an operation.
 #pragma once
 

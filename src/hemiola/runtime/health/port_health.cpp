@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/health/port_health.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks with slow ports, and the factors to plan for: a judgement that every rank makes for itself from the same
 // figures, so that all come to the same one at the same operation.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The speed of a rank's ports with the engine's own messages: bytes and busy seconds per port, told apart by peer. No
 // messages of its own.
 #pragma once

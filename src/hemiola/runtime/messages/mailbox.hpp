@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages by tag between any two ranks, over any wire: matches receives with sends, and posts the necessary frames on
 // the wire. It neither waits nor judges losses. It is used by one thread at a time, on a wire that nobody else uses.
 #pragma once

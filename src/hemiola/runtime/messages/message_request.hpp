@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One message as one of its two ends asks for it. docs/decisions/0020-point-to-point.md has the protocol.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between two ranks as callers see them: any thread may start one and wait for it; nobody waits longer than
 // its deadline, or for a rank that is gone. A waiting thread moves all messages of this rank. If none waits, a thread
 // that the job lends moves them.

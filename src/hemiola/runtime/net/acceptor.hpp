@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accepts connections to this rank's listening socket. They are handed on once they are proved; strangers are shown
 // out.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The knowledge by which others recognize a process as a rank of their job.
 #pragma once
 

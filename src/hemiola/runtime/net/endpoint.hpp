@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where somebody listens: an address of the Internet Protocol, version 4 or 6, and a port. A value.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two processes find out here, over a new connection, that both are ranks of one job. Each proves that it knows the
 // job's token, by an HMAC over fresh random numbers of both. Only then does the other look at its further words.
 // Messages have fixed sizes. Later bytes on the connection are neither encrypted nor signed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A NIC of a host as other ranks see it: the addresses that lead there. A value.
 #pragma once
 

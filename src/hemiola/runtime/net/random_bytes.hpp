@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes that nobody can guess, from the system. For repeatable numbers see base/random.hpp.
 #pragma once
 

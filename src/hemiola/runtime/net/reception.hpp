@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One listening socket for all doors of a process: a connecting process asks for a door by its number, and the door's
 // owner is given the connection. So a process needs one port, however many communicators it has.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/net/tcp_socket.hpp"
 
 #include <netinet/tcp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opening TCP sockets: non-blocking, closed by exec, not there in forked children, each small message sent at once. No TCP_USER_TIMEOUT: a peer that
 // is late to read closes its window, and the kernel would abort the connection to a rank that lives.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether two ranks do the same operation, and if not, the error that says so.
 #pragma once
 

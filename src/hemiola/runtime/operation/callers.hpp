@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The callers that have started operations in the background and wait for one of them now. While none waits, callers
 // work, and the core is theirs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common choice of a schedule that is left to the ranks. The first rank that asks chooses for all, by a recipe that
 // every rank can follow. The others wait for the recipe. So ranks need not compute the same floats, and none waits for
 // a rank that has not come to the call itself.

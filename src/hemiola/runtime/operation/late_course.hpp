@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An all-reduce whose late rank is not known beforehand: the first n-1 ranks to come reduce segment after segment among
 // themselves, and the last one's arrival decides how all finish. See docs/decisions/0006-late-ranks.md.
 #pragma once

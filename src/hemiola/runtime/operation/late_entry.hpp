@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks of an all-reduce agree here on the late rank, and on the part that the others reduce without it. There is
 // one shared word per operation, which every rank changes once as it comes, and in which early ranks book the segments
 // they begin.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs of an all-reduce whose late rank is found while it runs: one per segment for the early ranks, and
 // one for every way in which it can end.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of one rank in one call, as it is signed and run. The communicator numbers operations, waits for all ranks, and
 // cleans up after a failure.
 #pragma once

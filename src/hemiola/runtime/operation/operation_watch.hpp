@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches over one operation of a communicator while its engine runs: its arrivals, its agreement, and the life and
 // punctuality of all ranks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank's own time between two operations of a communicator: the time in no operation of any communicator.
 #pragma once
 

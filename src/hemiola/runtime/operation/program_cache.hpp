@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that have been compiled, so that repeating an operation costs a look-up.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The source of programs: a whole schedule, or one that is known rank by rank.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a rank from which signs of life are due counts as standing still.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective whose messages may leave zeros out if that pays. Now and then ranks look at some of their elements and
 // add up the counts of zeros. By the sum all choose the same program, for this operation and those after it. Dense data
 // run the dense program, and cost nothing beside the look. Between looks a bit on messages that go anyway says whether

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cause that other ranks report when a rank gives a communicator up: the cause of that rank, and not the rank
 // itself.
 #pragma once

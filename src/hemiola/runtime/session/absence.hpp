@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cause that ranks did not come.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The error of a rank that waited for all members to come, or to be lost.
 #pragma once
 

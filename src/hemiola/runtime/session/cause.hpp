@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first failure in a job, as far as a rank knows. Ranks that give up over it tell each other the failure, not that
 // they have given up. So all of them name the same rank.
 #pragma once

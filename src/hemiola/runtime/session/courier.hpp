@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Short messages between the ranks of a job outside of operations: for ranks on several hosts; ranks of one host have
 // shared memory instead. A thread of the session's own carries them, however busy a rank is with other things.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hands messages that a courier has received to those that have subscribed to their topic.
 #pragma once
 

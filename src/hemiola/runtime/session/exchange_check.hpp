@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checks that every session makes of a rank's arguments to a call over some members.
 #pragma once
 

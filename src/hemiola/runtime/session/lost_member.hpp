@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors that know the rank to blame, and its fault.
 #pragma once
 

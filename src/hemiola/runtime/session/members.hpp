@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Some of a session's ranks that do something together: those of a communicator, numbered in an order of their own.
 #pragma once
 

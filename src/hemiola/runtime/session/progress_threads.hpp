@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The threads in which the groups of a job go on while their callers do something else. They belong to the job: a group
 // has one for as long as it has something to do there, and the next group gets it afterwards. As many groups as have
 // something to do at one time have a thread each, since one may wait for the work of another one on some other rank.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processes of one job: their places, their losses, their messages before there are wires, and their common memory.
 // A session knows no communicator and moves no data.
 #pragma once

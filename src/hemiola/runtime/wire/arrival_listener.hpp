@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The listener that a wire tells of bytes as they come, if the wire learns the times.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a wire that only one around a model of a network has: a clock that it moves itself.
 #pragma once
 

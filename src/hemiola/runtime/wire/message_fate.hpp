@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fate of an arrived message on a wire that carries signatures (see Wire::begin_operation).
 #pragma once
 

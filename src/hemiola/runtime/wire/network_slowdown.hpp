@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // By how much a network that is a model is to be slower than it says of itself.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The number of a request of a wire between many peers: the peer, the direction, and the message's number between the
 // two.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a wire that wakes a rank which waits for several wires at once.
 #pragma once
 

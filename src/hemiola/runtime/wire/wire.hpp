@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one interface between the engine and the mover of bytes between two ranks: shared memory, UCX, MPI, a GPU stream,
 // or a wire around another. The engine knows no wire; a wire knows no schedule.
 #pragma once

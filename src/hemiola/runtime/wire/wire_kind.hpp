@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of wire between ranks. Every folder beside this file holds a kind. The builder of a communicator is handed
 // one, and knows none by name.
 #pragma once

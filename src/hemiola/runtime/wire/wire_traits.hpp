@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wire's traits, so that its users need not know its kind.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants of the binary form, shared by its writer and its reader.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a binary schedule is read from and written to: a file, or memory. Files are read at offsets, not
 // mapped, so that a file that shrinks meanwhile is an error and not a crash.
 #pragma once

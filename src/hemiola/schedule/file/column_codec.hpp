@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Columns of integers as bytes, in the narrowest of a few layouts, and the sections that carry them.
 //
 // A column is a layout byte and its values. They are 1, 2, 4 or 8 bytes each (layouts 0 to 3), or differences

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes a text apart line by line and item by item, with errors that name source, line, and the expected and
 // the found text.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The binary form of a schedule, written and read as a stream, for schedules that need not fit in memory;
 // docs/reference/formats/schedule.md defines it byte by byte.
 #pragma once

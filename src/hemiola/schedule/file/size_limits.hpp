@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How large a schedule may be that a file of a given size describes, so that a few hostile bytes cannot make
 // a reader allocate gigabytes. The writers refuse the same sizes as the readers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The readable form of a schedule, which round-trips exactly; docs/reference/formats/schedule.md defines it. For
 // schedules that people read, write and compare; large ones have a binary form.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One schedule after another: a reduce-scatter, then an all-gather, is an all-reduce.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three ranks of a ring that all-gather in one step; x0 is rank 0's buffer. Entries are the contents of rank
 // 0's slots after:
 //

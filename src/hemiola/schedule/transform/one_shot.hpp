@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An all-reduce that takes no longer than an all-gather where latency decides: every rank's buffer goes to every rank as
 // it is, and each adds up all of them by itself.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same schedule with ranks or chunks called by other numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipelining written out: every chunk is cut into slices, and every slice runs the same schedule.
 #pragma once
 

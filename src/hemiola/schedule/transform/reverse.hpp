@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schedule that runs backwards: every copy of an all-gather, from the last to the first, becomes a reduce
 // of a reduce-scatter the other way, and so on.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The task behind collectives in which not every rank wants every chunk: each chunk has ranks that hold it and
 // ranks that want it, and may pass others on its way.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/synthesis/delivery/delivery_search.hpp"
 
 #include <algorithm>

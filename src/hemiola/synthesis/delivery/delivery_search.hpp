@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One search for a delivery: choose each chunk's way, then when it goes.
 #pragma once
 

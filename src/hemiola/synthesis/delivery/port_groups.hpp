@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The channels out of each rank by the port, their first link, that they leave through. Also ports that lead
 // to the same ranks by the same links, as those of all ranks on one switch do: the cheapest choice behind one
 // of them is the cheapest behind all.

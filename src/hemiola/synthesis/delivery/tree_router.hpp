@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses the ways of chunks so that no link carries much more than others: every chunk in turn takes the cheapest way
 // where links that are busy already count as long, and all of them choose again, several times.
 #pragma once

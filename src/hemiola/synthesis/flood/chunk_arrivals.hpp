@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which one rank received its chunks. Each of its outgoing channels reads the log through a
 // cursor of its own; entries that all of them have passed are forgotten, so a long run needs only the window
 // between slowest and fastest.

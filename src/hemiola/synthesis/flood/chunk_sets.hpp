@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of chunks as bits, one set per rank or cluster.
 #pragma once
 

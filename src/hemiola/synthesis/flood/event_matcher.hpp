@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link-chunk matching where channels differ in speed or share links [TACOS, §IV-F]: whenever a link becomes free or a
 // chunk arrives, the channels that this may have enabled are matched, faster ones first.
 //

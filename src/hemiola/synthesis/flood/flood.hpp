@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The task behind every collective in which all ranks end up with all chunks: some ranks hold some chunks, every rank
 // wants every chunk.
 #pragma once

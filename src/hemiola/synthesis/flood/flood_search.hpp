@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Searches for one flood: in ticks where all channels cost the same, event by event where they do not.
 #pragma once
 

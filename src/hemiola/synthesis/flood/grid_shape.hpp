@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks numbered row by row in a grid whose ends meet: a group, in which ranks are added and subtracted digit by digit.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks in blocks such that channels join only ranks of the same block or of neighbouring ones: consecutive
 // levels of a breadth-first search. A block's next state in one tick then depends on three blocks in the tick
 // before.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many ranks of each cluster have each chunk, and each cluster's chunks sorted by that, as bit sets: the rarest
 // chunk of a set is found by looking at a few words.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which channels are faster than which, and which ranks the faster ones join: a chunk that is in such a cluster already
 // should not come through a slow channel again.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One search tick by tick, straight into a schedule's columns: a list of sends in between would cost a third as much as
 // the search.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link-chunk matching on the time-expanded network of a uniform topology [TACOS, §IV-D]: time is a number of ticks, and
 // in every tick each channel takes one chunk that its source holds and its destination lacks.
 //

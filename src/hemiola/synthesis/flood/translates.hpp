@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floods of networks that look alike from every rank, such as tori: every chunk flows down the same tree, moved along
 // with its source. Where the tree's edges use each direction once a tick, so do all trees together each link.
 #pragma once

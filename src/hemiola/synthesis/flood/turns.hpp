@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wide ports in the order in which their channels' turns come: faster ones first, then by how far after its port's first
 // choice a channel leads, then by channel. Few of the many are sorted at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ports that lead to many ranks of one speed, as those behind switches do, and which of their channels are to
 // be looked at, as sets of ranks. An event's cost goes with the ranks in words of 64, not with pairs of
 // ranks. A link that all channels of a port pass, or all of a speed into a rank, marks and closes all of them

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many trees each link can carry: a small dense graph of whole capacities.
 #pragma once
 

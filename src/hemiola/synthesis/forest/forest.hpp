@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-gather, reduce-scatter, all-reduce, broadcast and reduce at a topology's full bandwidth: spanning trees that share
 // all links without crowding any, and many small chunks down each.
 #pragma once

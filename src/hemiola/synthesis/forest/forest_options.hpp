@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common options of all kinds of forests.
 #pragma once
 

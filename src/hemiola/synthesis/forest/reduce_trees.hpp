@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An all-reduce up and down the same spanning trees, between ranks joined both ways. Every piece is added up
 // on its way to its tree's root and comes back the way it went, so that each tree takes each of its edges
 // once in either direction.

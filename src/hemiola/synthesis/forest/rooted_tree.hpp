@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tree hung up at one of its vertices: each vertex's parent, and its depth.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes spanning trees that share edges less deep, and none of the edges more crowded: two trees swap an edge for
 // another, or one takes an edge that has room.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spanning trees whose edges share links with others, as ways through switches do: laid one by one, each the cheapest
 // while crowded links count as longer, and laid again until they are spread evenly [garg2007].
 #pragma once

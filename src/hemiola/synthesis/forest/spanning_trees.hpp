@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spanning trees that share the edges of a graph, none of them more often than it has copies: breadth-first ones as far
 // as they go, completed by augmenting paths of the matroid union [roskind1985].
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Equally many spanning trees from every rank, along which it spreads its share, or collects it where they are turned
 // round [ForestColl, §5]. An all-reduce does one after the other; of a broadcast and a reduce all trees have one root
 // [edmonds1973].

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/synthesis/forest/switch_splitting.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces the switches of a graph by links between ranks, without losing any tree [ForestColl, §5.2].
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many spanning trees of one bandwidth to pack into two-way links, and how thick they can be. Every
 // partition's capacity decides it before any tree is laid [tutte1961; nashwilliams1961].
 #pragma once

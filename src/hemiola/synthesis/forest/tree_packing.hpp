@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spanning out-trees that together use no link more than it can carry [edmonds1973; berczi2010; ForestColl, §5.3].
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network of ranks whose links are the same in both directions, as a graph of edges that trees may take up and down.
 #pragma once
 

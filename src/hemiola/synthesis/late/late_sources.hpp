@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where trees around a late rank come from. Each knows a network and nothing else; around() makes a schedule of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An all-reduce with one late rank as trees: the others' work while they wait, and the rest when it has come.
 //
 //     wait    the others add up a chunk at its owner, the first rank that the late one reaches; copies of the sum go to

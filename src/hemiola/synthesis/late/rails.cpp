@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Around a late rank on hosts whose ranks have a NIC each, three hosts of two ranks, L the late rank:
 //
 //     wait     in each host to the rail's rank, then from host to host to the late one's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From lists of sends to a Schedule: turning a list round, so that a spreading becomes a reduction [TACOS, §IV-E], and
 // joining several.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who can send straight to whom, and what one chunk costs there: a topology as the matchers see it. A channel is a link
 // between two ranks, or the way from one to the other through switches, where it shares links with other channels.
 #pragma once

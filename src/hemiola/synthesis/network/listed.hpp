@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trees of chunks as lists of sends, timed as the simulator's fifo network times them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective as one or two spreadings: chunks get from the ranks that hold them to the ranks that want
 // them. A reduction is a spreading on the reversed network, turned round. A scatter is a gather there: the
 // chunk that has arrived last at the root, which has come the longest way or waited longest, then leaves

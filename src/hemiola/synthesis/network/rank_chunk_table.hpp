@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One value per rank and chunk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether every chunk can get where it is wanted, and if not, between which ranks a link is missing.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that pass parts of a sum on without having one of their own.
 #pragma once
 

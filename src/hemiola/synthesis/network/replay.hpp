@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a list of sends in the order of their starts to the two things a schedule needs. They are its duration
 // when every send starts as soon as its chunk is there and its links are free, and steps of exactly that
 // order.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers for the ranks' slots that a list of sends reads and writes: one per rank and chunk, or, where most of these would
 // go unused, one for each that occurs.
 #pragma once

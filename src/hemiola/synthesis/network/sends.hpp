@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A matcher decides a list of sends. The rest of the folder turns such a list round, times it, and makes a Schedule
 // of it.
 #pragma once

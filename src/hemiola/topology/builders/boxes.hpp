@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Boxes cabled directly to each other, without a switch: the rings and partial meshes of three to eight small machines.
 #pragma once
 

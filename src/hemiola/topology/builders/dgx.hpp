@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA's eight-GPU boxes: DGX-1 with V100s (NVLink hybrid cube mesh), DGX A100 and DGX H100 (NVSwitch), and racks.
 #pragma once
 

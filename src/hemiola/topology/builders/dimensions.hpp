@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dimensions of a grid as people state them: sizes, wires, and costs that are one number or one per dimension.
 #pragma once
 

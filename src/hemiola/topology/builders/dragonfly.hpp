@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of fully connected ranks, every two groups joined by one global link [kim2008].
 #pragma once
 

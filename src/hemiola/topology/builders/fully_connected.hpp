@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rank has a link of its own to every other rank.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks on an n-dimensional grid, each dimension wired in its own way and at its own cost: lines (mesh),
 // rings (torus), all pairs, or a switch per row. Rank = x0 + size0 * (x1 + size1 * (x2 + …)): the first
 // dimension varies fastest.

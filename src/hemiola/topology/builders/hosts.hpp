@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hosts with several ranks and network cards: fast links inside a host, one port per card on the network that
 // joins the hosts. A card shared by ranks is a vertex of its own (rank -> card -> core), so that the card
 // limits their sends together; a card that only one rank uses is that rank's port.

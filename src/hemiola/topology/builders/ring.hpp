@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rank has a link to the next one, and to the one before unless the ring is one-way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A row of ranks and the ways to wire it: the piece that grids, hosts and dragonflies are made of.
 #pragma once
 

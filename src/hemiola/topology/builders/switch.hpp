@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rank has one port on one switch: that port limits its sends to all others together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every builder's tools to lay cables: the cost of a link, and a list of links that grows under the
 // topology's limits.
 #pragma once

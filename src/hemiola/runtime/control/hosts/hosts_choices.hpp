@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Choices of the first rank to ask, for ranks that have no memory in common: the keeper has the book.
 #pragma once
 

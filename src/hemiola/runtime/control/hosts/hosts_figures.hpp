@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of port meters, for ranks that have no memory in common. The keeper merges all figures and tells all,
 // while the next operation runs.
 #pragma once

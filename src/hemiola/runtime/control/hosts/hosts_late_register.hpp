@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks without memory in common agree here on the late rank. The keeper has the words, and its courier's thread
 // answers, however busy its process is.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/control/hosts/hosts_pulse.hpp"
 
 namespace hemiola::hosts {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signs of life, and the word of a rank that gives up, where ranks have no memory in common. Whether a process lives is the
 // session's affair; here ranks say that they wait, now and then.
 #pragma once

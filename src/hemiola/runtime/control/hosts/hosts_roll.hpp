@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The roll of ranks that have no memory in common. In steady state no rank says anything here: messages of the wire
 // carry a digest of the operation. A rank that ends an operation in which all depend on all knows that they agree. In
 // other operations words travel to the keeper, and on to all if ranks disagree or one of them asks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many operations each rank is known to have completed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers of the keeper to a rank's questions, and waiting for them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the members of one communicator talk about one thing by courier: to each other, and to the one that keeps the books,
 // which is the first of them. Messages lie in memory as they are sent: all ranks run the same version on machines of one
 // byte order, which the session sees to.

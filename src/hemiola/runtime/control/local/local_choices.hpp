@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The choices in shared memory: a table of lists without locks, so that no rank's death can leave it half changed.
 #pragma once
 

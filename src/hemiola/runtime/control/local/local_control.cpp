@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/control/local/local_control.hpp"
 
 #include "hemiola/base/error.hpp"

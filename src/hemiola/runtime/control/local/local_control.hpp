@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control plane of ranks that share memory: a board for each part, on cache lines of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures in shared memory.
 #pragma once
 

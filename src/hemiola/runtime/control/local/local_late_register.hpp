@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The late register in shared memory: a word is an atomic.
 #pragma once
 

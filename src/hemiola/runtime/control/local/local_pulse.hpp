@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pulse in shared memory. A rank that it cannot reach is dead, and the session sees that.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that an engine keeps from one operation to the next: it only grows, and pages are touched when first used.
 #pragma once
 

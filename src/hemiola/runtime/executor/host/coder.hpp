@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coded messages of an engine: their contents, and their landing. A message as long as the plain bytes is the plain
 // bytes; a shorter one is a coded message (docs/reference/formats/coded.md); one that joins several pieces has a coded
 // message for each. No message is believed.

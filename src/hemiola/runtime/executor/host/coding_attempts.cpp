@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/executor/host/coding_attempts.hpp"
 
 #include "hemiola/codec/zero_sample.hpp"

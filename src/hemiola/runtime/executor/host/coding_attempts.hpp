@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether looking for zeros is worth a core's time, found out for one operation and rank. A wrong guess costs time
 // only, since a message names its own encoding.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reduction kernels: two arrays of one element type become one, element by element. Results do not depend
 // on the instruction set that is chosen at run time, on alignment, or on how an array is cut.
 #pragma once

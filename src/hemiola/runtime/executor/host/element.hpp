@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The element of each type, and each operation on two of them: the scalar truth that the kernels in combine.cpp apply
 // to whole arrays. Branch-free, so that compilers vectorize loops over it.
 #pragma once

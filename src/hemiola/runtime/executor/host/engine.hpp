@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor on the host's cores: runs a program on buffers in the host's memory, over any wire. Dependencies decide
 // which task starts; there are no barriers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the slots of one rank lie in the arrays that a user passes. A schedule speaks of chunks only; this says, for a
 // kind of collective and a size, which bytes of the rank's input and output a chunk is.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // While a coded program is compiled: which messages carry the same coded form of a slot's value. A form is born when
 // the value is first sent, or as it was received. All later sends of that value carry it, and it is gone once the slot
 // is written. Its memory is a block, which is used again after its last use.

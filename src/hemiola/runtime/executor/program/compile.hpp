@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns one rank's part of a schedule into a Program for buffers of one size.
 #pragma once
 

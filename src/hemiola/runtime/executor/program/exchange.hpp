@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recognizes programs so short that the engine runs them without an account of their tasks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank's part of a schedule as a straight list of instructions, for executors that launch work ahead and cannot
 // look at it: a device's queue runs them in their order, and asks nobody. A Program, in contrast, names the
 // dependencies of each task, so that the host's engine can run them as messages come.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of a rank's transfers travel together as one message, and in which order. Both ends of a pair derive the same
 // messages, because the rules look only at their common knowledge: the schedule and the chunk sizes.
 #pragma once

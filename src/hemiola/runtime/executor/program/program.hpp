@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank's part of a schedule, ready to run on buffers of one size: messages to send and receive, in the order of
 // their ports, their dependencies, and the places of their bytes. Plain data: `compile` makes it, Engine runs it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank's own transfers of a schedule: all that its program is compiled from. A generator that knows a rank's
 // part by itself can fill one without building the whole schedule.
 #pragma once

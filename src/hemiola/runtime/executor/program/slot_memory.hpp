@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // While a program is compiled: the place of each slice of a slot, its last writer and its present readers. From this
 // come the places and the dependencies of every message.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/executor/program/slot_trace.hpp"
 
 #include <algorithm>

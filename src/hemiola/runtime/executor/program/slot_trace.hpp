@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows every slot that a rank's transfers touch through the steps and decides where each of its values lies, so that
 // no transfer overwrites a value that another of the same step still reads. No sizes, no slices: those come later, in
 // `compile`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks of a job on several hosts say here why they give up. Others read it once they find them gone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rank 0's clock, as another rank knows it from asking now and then.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everybody's bytes to everybody, by courier: the first member gathers and tells, in its courier's thread, whether or not it
 // has come itself.
 #pragma once

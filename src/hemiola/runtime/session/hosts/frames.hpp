@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frames on a connection between two ranks' sidebands: each is a head and a body.
 #pragma once
 

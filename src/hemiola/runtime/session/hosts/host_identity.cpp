@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/session/hosts/host_identity.hpp"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which host a process runs on, as far as one can tell from inside.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/session/hosts/hosts_session.hpp"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks of a job on several hosts: they find each other at rank 0's address, prove that they know the job's token, and
 // keep a sideband between them. Those of one host share memory besides.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which ranks watch each other: those 1, 2, 4, … places apart in a circle of all that live. Everybody hears of something in at
 // most log2 n steps, and the graph stays in one piece when any fewer ranks than one has neighbours die at once.
 #pragma once

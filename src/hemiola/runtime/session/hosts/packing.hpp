@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of messages between the ranks of a job: values as they lie in memory, and bytes behind their count. The
 // session ensures that all ranks run the same version on machines of one byte order.
 #pragma once

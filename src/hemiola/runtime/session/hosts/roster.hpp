@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The participants of a meeting at rank 0's address. It compares their statements about the job, and tells all of a
 // mistake that makes the meeting impossible.
 #pragma once

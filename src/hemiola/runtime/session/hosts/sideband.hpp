@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sideband of a job on several hosts: a thread in every rank's process that carries short messages, tells the other
 // ranks that this one lives, and notices those that do not. Nothing of an operation's data goes this way, so it is heard
 // however full the network is and however long its rank computes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/session/hosts/survivors_desk.hpp"
 
 #include <algorithm>

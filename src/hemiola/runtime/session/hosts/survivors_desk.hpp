@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks of a job on several hosts agree here on the survivors of a loss. They vote (survivors_vote.hpp) by courier.
 // In the courier's thread a rank still answers after it has its own result.
 #pragma once

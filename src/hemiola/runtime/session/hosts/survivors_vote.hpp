@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One agreement on the survivors, as one member takes part in it. Its inputs are arrivals, losses and votes; its
 // outputs are messages to send. It waits for nothing and knows no clock, so that a test can run thousands of them
 // through every accident.

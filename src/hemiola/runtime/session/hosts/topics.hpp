@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The topics of the ranks' messages by courier before they have a communicator, one number each.
 #pragma once
 

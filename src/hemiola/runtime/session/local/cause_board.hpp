@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that share memory write here why they give up, for others to read once they find them gone. The board also
 // keeps the time at which each was first found gone, so that all put the ends of ranks in one order.
 #pragma once

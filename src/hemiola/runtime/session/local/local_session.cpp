@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/session/local/local_session.hpp"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks of one machine find each other, share memory and learn of one another's death. No root, no
 // daemon, nothing in the file system: an abstract Unix socket to meet at, anonymous shared memory, and a
 // pidfd per rank.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clock that all processes of a machine share, by which the ranks of one host tell the time.
 #pragma once
 

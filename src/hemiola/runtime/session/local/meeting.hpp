@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the ranks of one machine find each other: rank 0 listens, the others come, and all leave with one
 // shared memory and a descriptor of every process. Nobody leaves before all are there; a mistake of one rank
 // is told to all.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rank 0's side of the meeting.
 #include <fcntl.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/session/local/packet_socket.hpp"
 
 #include <poll.h>

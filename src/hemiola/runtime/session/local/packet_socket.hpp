@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets with file descriptors between processes of one user on one machine: abstract Unix sockets, which
 // need no file and vanish with their owner. Every connection is checked to be the same user's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shared memory of one session: a single anonymous file, far larger than will ever be touched, from which members
 // cut regions and agree on them through a small table at its start. Untouched memory costs nothing. Memory that all
 // members have released, or have ended with, is given back. All of it vanishes with the last process, however that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that share memory agree here on the survivors of a loss. Each sets its bit. Once every member has set it or has
 // died, the first rank that notices seals the bits. The bits that are set by then are the answer for all. Sealing sets
 // bits, too: if a rank dies in the middle of it, the next one finishes it. A rank that comes later learns that it is

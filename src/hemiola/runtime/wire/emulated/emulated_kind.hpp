@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins ranks by another kind of wire and makes it behave like a given network.
 #pragma once
 

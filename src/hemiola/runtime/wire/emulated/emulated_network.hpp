@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of an emulated network: for each pair of ranks the links between them and their latency, for each link its
 // bandwidth and its port's rank. Every rank works it out for itself from the same topology and conditions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wire around another that makes it behave like a given network: real bytes move through the inner wire as fast
 // as they can, and a message is done only when the emulated network would be done with it, too.
 #pragma once

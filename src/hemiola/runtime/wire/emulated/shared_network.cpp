@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/wire/emulated/shared_network.hpp"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of an emulated network in memory that all ranks share: a fluid simulation that follows the real clock. A
 // rank that looks moves it on; no thread serves it.
 //

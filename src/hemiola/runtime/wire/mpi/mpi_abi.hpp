@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The three binary interfaces of MPI that there are, as far as they are used: how handles look, and a few constants.
 #pragma once
 

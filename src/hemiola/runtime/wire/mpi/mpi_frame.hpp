@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pieces in which messages travel over MPI, each with a header in front. MPI cannot be made to forget a buffer, so
 // it is given memory of ours only: a reset takes the user's memory back at once, and frames when MPI lets go.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins ranks by the MPI that has started them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hemiola's interface to an MPI of any binary interface. No header of any MPI is needed to build this. The library that
 // has started the job is opened at run time, and its functions are declared by hand.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI between MPI_Init_thread and MPI_Finalize, where Hemiola is the one that calls them. Both wait for other ranks,
 // with neither a deadline nor an ear for interrupts, so a thread of ours is inside, and callers wait beside it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages from one peer over MPI: frames are taken as they come, a few ahead of the awaited ones, and landed in their
 // order. Frames too far ahead are not taken in; those that MPI does not hold in its own memory wait at the sender.
 #pragma once

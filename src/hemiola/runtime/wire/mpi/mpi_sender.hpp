@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages to one peer over MPI: a queue, cut into frames, a few of which are under way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of an MPI of one binary interface.
 #pragma once
 

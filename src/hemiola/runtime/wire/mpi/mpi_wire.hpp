@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wire between ranks that an MPI has started: its point-to-point messages, the way to networks that nothing else
 // here speaks (Slingshot). MPI has no descriptor to sleep on, so a waiting rank looks again after ever longer naps.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The MPI that has started this process's job: one a process, opened when it is first asked for, with a communicator of
 // its own. The one that initializes MPI also finalizes it: the program, or Hemiola if it comes first.
 #pragma once

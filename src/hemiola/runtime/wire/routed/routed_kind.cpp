@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/wire/routed/routed_kind.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins each pair of ranks by the first kind of wire that reaches from one to the other: shared memory inside a host, TCP
 // between hosts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several wires as one: each pair of ranks has one of them. A waiting rank waits for all at once.
 #pragma once
 

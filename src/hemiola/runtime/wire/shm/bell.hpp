@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What wakes a rank that sleeps on descriptors, of shared memory among others: a datagram socket with a name that others
 // on this host can send to. Whoever sleeps on shared memory alone needs none (see Doorbell).
 #pragma once

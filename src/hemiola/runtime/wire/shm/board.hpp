@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory in which a rank writes once what it sends to several peers, each of which reads it there. This is the writer's
 // account of it; how much of a message is there, and that a reader is done with it, stands in the channel to each reader.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A one-way stream of messages between two ranks through a ring in shared memory, one writer and one reader. A small
 // message is bytes in the ring; its size stands beside the word that says how far the ring is written, on the line that
 // the reader looks at anyway. A big one begins with a line that says how long it is and where its bytes are: in the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a rank sleeps in shared memory until another has news for it. Whoever has news pays one load unless the
 // rank is really asleep.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Another process's memory, read in one copy without its help (process_vm_readv), where the system allows it:
 // Linux's Yama and containers' system call filters may not, so it is tried before it is relied on.
 #pragma once

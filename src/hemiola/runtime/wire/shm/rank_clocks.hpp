@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the ranks of one machine have run: their processes' clocks, which the system shows to other processes, too.
 #pragma once
 

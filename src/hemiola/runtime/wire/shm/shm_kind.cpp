@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
 
 #include <sched.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins ranks of one host that can share memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wire between ranks of one machine: a channel per ordered pair of ranks and a doorbell per rank, all in
 // one region of shared memory. No system call unless somebody sleeps or a big message is fetched.
 #pragma once

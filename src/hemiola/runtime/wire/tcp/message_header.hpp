@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of every message on a TCP connection: its length and its operation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages from one peer over one connection at a time: headers are read a little ahead, with as much data as comes
 // along, and looked at even where nobody waits for the message; the rest of a long one is read to where it lands. Data
 // to be combined pass through a buffer that stays in the cache, a piece at a time.

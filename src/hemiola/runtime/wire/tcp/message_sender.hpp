@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages to one peer over one connection at a time: a queue, written as far as the kernel has room, from where the
 // caller's bytes are. A message is done once the kernel has all of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which NIC each connection of a pair of ranks begins with. Messages take the connections in turn, so a NIC with more of
 // them carries more.
 #pragma once

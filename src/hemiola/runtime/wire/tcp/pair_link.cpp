@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/wire/tcp/pair_link.hpp"
 
 #include <sys/socket.h>

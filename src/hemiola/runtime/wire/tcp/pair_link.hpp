@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way of two ranks to one connection, at the first need of either, and again after every reset.
 //
 // Either connects when it has something to send. Where both do at the same time, the connection that the lower rank has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wire sleeps on this: on all its sockets at once, each of which reports only news (edge-triggered).
 #pragma once
 

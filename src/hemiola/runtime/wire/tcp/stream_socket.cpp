@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/wire/tcp/stream_socket.hpp"
 
 #include <linux/tcp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A connected socket, and its state since the kernel's latest news of it (edge-triggered): it is asked again only where
 // there may be something.
 #pragma once

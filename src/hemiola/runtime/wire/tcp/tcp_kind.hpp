@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins ranks by TCP, if one can connect to the other.
 #pragma once
 

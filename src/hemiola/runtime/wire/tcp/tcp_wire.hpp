@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wire between ranks that a network of the Internet Protocol joins. Messages go over a connection to each peer,
 // opened when something is first sent between the two; over several in turn where hosts have several NICs. A waiting rank sleeps. Every message
 // bears its operation's tag.

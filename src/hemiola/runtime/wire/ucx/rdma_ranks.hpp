@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which ranks UCX joins by network cards that move data past the processor.
 #pragma once
 

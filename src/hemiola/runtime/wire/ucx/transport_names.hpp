@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of UCX's transports: in its descriptions of a context or an endpoint, since 1.13 names them in no other way,
 // and in its settings.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of UCP's binary interface that this wire uses, declared by hand so that building needs no headers of UCX:
 // the same in its versions 1.13 and 1.22. Types whose ends differ between versions end here where 1.13's do: UCX reads
 // and writes only the fields that their masks name. docs/decisions/0014 says how that was checked.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/wire/ucx/ucx_context.hpp"
 
 #include "hemiola/base/error.hpp"

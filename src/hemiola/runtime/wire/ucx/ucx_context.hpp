@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UCX's devices, opened by one of its contexts, for workers that one thread uses.
 #pragma once
 

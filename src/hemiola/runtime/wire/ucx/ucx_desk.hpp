@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The addresses of peers in later epochs. A reset retires a rank's worker with everything that is under way, so each
 // epoch after the first has another worker, at another address. A rank with a message for a peer asks the peer's desk,
 // whose worker stays, and is answered once the peer has come to the same epoch. So no message goes to a rank that would

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of every message by UCX: its sender, its number, and its operation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins ranks by UCX, if it finds a way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UCX, found and opened at run time: the one that the process has loaded already, else the system's, else that of a
 // package of PyPI. There is never a second one in a process: the libraries of one would find those of the other, by the
 // same names.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a rank is to be found: by its desk, which stays, and in the first epoch by its worker.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Things that stay where they are while UCX knows their addresses; used again, so that nothing is allocated once there are
 // enough.
 #pragma once

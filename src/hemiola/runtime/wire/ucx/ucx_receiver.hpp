@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages from one peer, in their order. A message that this rank waits for lands at once. An early one stays with
 // UCX, or, if it is long, with its sender.
 #pragma once

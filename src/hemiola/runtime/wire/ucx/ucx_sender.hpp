@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages to one peer, in their order. A message is done once UCX no longer needs its bytes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wire between ranks that UCX joins: InfiniBand, RoCE, EFA, and its other networks. Messages are UCX's active
 // messages, each with a header that bears its operation's tag; long ones stay with the sender until they may land, and
 // then go there without a copy where the transport can. A reset retires the worker, with everything that is under way.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One place where messages leave and arrive. Used by one thread at a time.
 #pragma once
 
