@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan's route in words, where it is unusual: links that share a message, or a link left aside."""
 
 from __future__ import annotations
