@@ -44,14 +44,60 @@ def exchanged() -> list[str]:
                 expected = block(of, me, one.size - 2, dtype)
                 if not np.array_equal(one[1:-1], expected) or one[0] or one[-1]:
                     wrong.append(f"{of} to {me} of {one.dtype}")
-    every = [np.zeros(3 * of) for of in range(n)]
-    comm.all_gather_blocks(np.full(3 * me, float(me)), every)
-    if any(set(one) - {float(of)} for of, one in enumerate(every)):
-        wrong.append("gathered")
-    parts = [np.arange(4 * to) * (me + 1) for to in range(n)]
-    total = comm.reduce_scatter_blocks(parts, out=np.zeros(4 * me, parts[0].dtype))
-    if not np.array_equal(total, np.arange(4 * me) * (n * (n + 1) // 2)):
-        wrong.append("reduced")
+    return wrong
+
+
+#: Of a rank's block, by rank: none, all alike, of one rank alone, long, and then the same in another order.
+OF_RANKS = ((0, 3, 6, 1), (5, 5, 5, 5), (0, 0, 4, 0), (LONG, 2, 0, LONG - 1), (0, 0, 0, 0), (6, 0, 1, 3))
+
+
+def gathered() -> list[str]:
+    """Gather blocks of several sizes and dtypes; return what comes wrong."""
+    comm = hm.init(timeout_s=60)
+    me, n = comm.rank, comm.rank_count
+    wrong = []
+    for dtype in (np.float32, ml_dtypes.bfloat16, "datetime64[s]", np.dtype([("a", "i2"), ("b", "u1")])):
+        for lengths in OF_RANKS:
+            for wait in (True, False):
+                rows = [np.arange(size + 2).astype(np.uint8).astype(dtype) for size in lengths[:n]]
+                out = [np.zeros_like(row) for row in rows]
+                inside = [one[1:-1] for one in out]
+                made = (comm.all_gather_blocks if wait else comm.start_all_gather_blocks)(
+                    rows[me][1:-1].copy(), inside
+                )
+                if (made.wait() if isinstance(made, hm.Handle) else made) is not inside:
+                    wrong.append("result")
+                for of, (one, row) in enumerate(zip(out, rows, strict=True)):
+                    row[[0, -1]] = np.zeros(1, dtype)
+                    if one.tobytes() != row.tobytes():
+                        wrong.append(f"{of} of {dtype}, {lengths}")
+    return wrong
+
+
+def scattered() -> list[str]:
+    """Reduce blocks of several sizes in several ways; return what differs from an all-reduce of the whole."""
+    comm = hm.init(timeout_s=60)
+    me, n = comm.rank, comm.rank_count
+    wrong = []
+    for dtype in (np.float64, np.int32, ml_dtypes.bfloat16):
+        for lengths in OF_RANKS:
+            ends = np.cumsum(lengths[:n])
+            whole = block(me, 1, ends[-1], dtype)
+            parts = np.split(whole, ends[:-1])
+            before = whole.copy()
+            for op in ("sum", "max", *((hm.PremulSum(me + 2.0), "average") if dtype == np.float64 else ())):
+                room = np.zeros(lengths[me] + 2, dtype)
+                wait = op == "sum"
+                made = (comm.reduce_scatter_blocks if wait else comm.start_reduce_scatter_blocks)(
+                    parts, op, out=room[1:-1]
+                )
+                if isinstance(made, hm.Handle):
+                    made.wait()
+                right = np.split(comm.all_reduce(whole.copy(), op), ends[:-1])[me]
+                if not np.array_equal(room[1:-1], right) or room[0] or room[-1]:
+                    wrong.append(f"{op} of {dtype.__name__}, {lengths}")
+            if not np.array_equal(whole, before):
+                wrong.append("the input")
     return wrong
 
 
@@ -67,14 +113,66 @@ def disagreeing() -> dict[str, tuple[str, str]]:
         "size": error_of(lambda: comm.all_to_all_blocks(right, short)),
         "dtype": error_of(lambda: comm.all_to_all_blocks(other, other)),
         "count": error_of(lambda: comm.all_to_all_blocks(right[me == 1 :], room)),
-        "array": error_of(lambda: comm.all_gather_blocks("x" if me == 1 else right[0], room)),
-        "read-only": error_of(
-            lambda: comm.all_gather_blocks(right[0], [_fixed(r) for r in room] if me == 1 else room)
+        "a rank's array": error_of(
+            lambda: comm.all_to_all_blocks([*right[1:], None] if me == 1 else right, room)
         ),
-        "reduced": error_of(lambda: comm.reduce_scatter_blocks(short if me == 1 else right, out=np.zeros(2))),
-        "a number": error_of(lambda: comm.reduce_scatter_blocks(3 if me == 1 else right, out=np.zeros(2))),
-        "afterwards": error_of(lambda: comm.all_to_all_blocks(right, room)),
+        "no list": error_of(lambda: comm.all_to_all_blocks(None if me == 1 else right, room)),
+        "read-only": error_of(
+            lambda: comm.all_to_all_blocks(right, [_fixed(r) for r in room] if me == 1 else room)
+        ),
+        "in the background": error_of(lambda: comm.start_all_to_all_blocks(right, short).wait()),
     }
+    assert not any(one.any() for one in (*room, *short))
+    found["afterwards"] = error_of(lambda: comm.all_to_all_blocks(right, room))
+    assert all((one == 1).all() for one in room)
+    return found
+
+
+def disagreeing_about_all() -> dict[str, tuple[str, str]]:
+    """Disagree about blocks that all ranks gather or reduce, and go on after each."""
+    comm = hm.init(timeout_s=60)
+    me, n = comm.rank, comm.rank_count
+    odd = me == 1
+    x, room = np.ones(2), [np.zeros(2) for _ in range(n)]
+    lists = [np.ones(2) for _ in range(n)]
+    sizes = [2] * n
+    other = [np.zeros(size) for size in [3, 2, 1, *sizes[3:]]]
+    reduced = np.zeros(2)
+    gather, reduce = comm.all_gather_blocks, comm.reduce_scatter_blocks
+    found = {
+        "gathered: longer": error_of(lambda: gather(x, [np.zeros(3), *room[1:]] if odd else room)),
+        "gathered: as many in all": error_of(lambda: gather(x, other if odd else room)),
+        "gathered: own": error_of(lambda: gather(np.ones(3) if odd else x, room)),
+        "gathered: dtype": error_of(
+            lambda: gather(x.astype(int), [r.astype(int) for r in room]) if odd else gather(x, room)
+        ),
+        "gathered: own dtype": error_of(lambda: gather(x.astype(int) if odd else x, room)),
+        "gathered: two dtypes": error_of(
+            lambda: gather(x, [room[0].astype(int), *room[1:]] if odd else room)
+        ),
+        "gathered: too few": error_of(lambda: gather(x, room[1:] if odd else room)),
+        "gathered: no list": error_of(lambda: gather(x, room[0] if odd else room)),
+        "gathered: no array": error_of(lambda: gather("x" if odd else x, room)),
+        "gathered: read-only": error_of(lambda: gather(x, [_fixed(r) for r in room] if odd else room)),
+        "gathered: overlap": error_of(lambda: gather(room[0] if odd else x, room)),
+        "gathered: background": error_of(
+            lambda: comm.start_all_gather_blocks(x, other if odd else room).wait()
+        ),
+        "reduced: longer": error_of(lambda: reduce([np.ones(3), *lists[1:]] if odd else lists, out=reduced)),
+        "reduced: as many in all": error_of(
+            lambda: reduce([np.ones(o.size) for o in other] if odd else lists, out=reduced)
+        ),
+        "reduced: own": error_of(lambda: reduce(lists, out=np.zeros(3) if odd else reduced)),
+        "reduced: op": error_of(lambda: reduce(lists, "max" if odd else "sum", out=reduced)),
+        "reduced: wrong op": error_of(lambda: reduce(lists, "xor" if odd else "sum", out=reduced)),
+        "reduced: too few": error_of(lambda: reduce(lists[1:] if odd else lists, out=reduced)),
+        "reduced: a number": error_of(lambda: reduce(3 if odd else lists, out=reduced)),
+        "reduced: timeout": error_of(lambda: reduce(lists, out=reduced, timeout_s=-1 if odd else 9)),
+        "another call": error_of(lambda: gather(x, room) if odd else reduce(lists, out=reduced)),
+    }
+    assert all((one == 1).all() for one in (x, *lists))
+    assert not any(one.any() for one in other)
+    found["afterwards"] = error_of(lambda: gather(x, room))
     assert all((one == 1).all() for one in room)
     return found
 

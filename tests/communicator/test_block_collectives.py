@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import block_ranks as work
 import pytest
 
@@ -11,18 +13,55 @@ import hemiola as hm
 LIMIT_S = 90
 
 
-def test_blocks_of_any_sizes_and_types_arrive_where_they_belong_and_nowhere_else() -> None:
-    assert hm.launch(work.exchanged, 3, timeout_s=LIMIT_S) == [[], [], []]
+@pytest.fixture(params=["shm", "tcp"])
+def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ranks share memory, or meet as those of several hosts do."""
+    if request.param == "tcp":
+        monkeypatch.setenv("HEMIOLA_WIRE", "tcp")
+        monkeypatch.setenv("HEMIOLA_INTERFACE", "127.0.0.0/8")
 
 
+@pytest.mark.usefixtures("wire")
+@pytest.mark.parametrize("work_of_ranks", [work.exchanged, work.gathered, work.scattered])
+def test_blocks_of_any_sizes_and_types_arrive_where_they_belong_and_nowhere_else(
+    work_of_ranks: Callable[[], list[str]],
+) -> None:
+    assert hm.launch(work_of_ranks, 3, timeout_s=LIMIT_S) == [[], [], []]
+
+
+@pytest.mark.parametrize("work_of_ranks", [work.gathered, work.scattered])
+def test_blocks_are_gathered_and_reduced_on_an_emulated_network(
+    work_of_ranks: Callable[[], list[str]],
+) -> None:
+    network = hm.topologies.hosts(
+        2, 2, 1, latency_s=1e-6, bandwidth=1e10, nic_latency_s=5e-6, nic_bandwidth=1e9
+    )
+    assert hm.launch(work_of_ranks, 4, emulate=network, timeout_s=LIMIT_S) == [[]] * 4
+
+
+@pytest.mark.usefixtures("wire")
+def test_ranks_that_disagree_about_gathered_and_reduced_blocks_all_hear_of_it() -> None:
+    alike = ("longer", "as many in all", "dtype", "background", "op", "another call")
+    for rank, found in enumerate(hm.launch(work.disagreeing_about_all, 3, timeout_s=LIMIT_S)):
+        assert found.pop("afterwards") == ("", "")
+        for name, (kind, text) in found.items():
+            is_own = rank == 1 and name.split(": ")[-1] not in alike
+            assert kind == ("ArgumentError" if is_own else "MismatchError"), (name, text)
+            assert "rank 1" in text or rank == 1, (name, text)
+        for name in ("gathered: as many in all", "reduced: as many in all"):
+            assert "blocks of 3, 2, 1 elements of float64" in found[name][1]
+
+
+@pytest.mark.usefixtures("wire")
 def test_ranks_that_disagree_about_blocks_all_hear_who_and_what_before_anything_moves() -> None:
     for rank, found in enumerate(hm.launch(work.disagreeing, 3, timeout_s=LIMIT_S)):
         assert found.pop("afterwards") == ("", "")
         for name, (kind, text) in found.items():
-            is_own = rank == 1 and name in ("count", "array", "read-only", "a number")
+            is_own = rank == 1 and name in ("count", "a rank's array", "no list", "read-only")
             assert kind == ("ArgumentError" if is_own else "MismatchError"), (name, text)
             assert "rank 1" in text or is_own
-        assert "rank 0 gives rank 1 2 elements, rank 1 expects 1 of rank 0" in found["size"][1]
+        for name in ("size", "in the background"):
+            assert "rank 0 gives rank 1 2 elements, rank 1 expects 1 of rank 0" in found[name][1]
         assert "float64" in found["dtype"][1]
         assert "int64" in found["dtype"][1]
 
@@ -68,6 +107,7 @@ def test_blocks_must_be_as_long_as_their_schedule_says() -> None:
         assert "elements, as the schedule says, found 3" in text
 
 
+@pytest.mark.usefixtures("wire")
 def test_blocks_move_by_a_plan_for_their_sizes_and_by_no_other() -> None:
     for rank, found in enumerate(hm.launch(work.exchanged_as_planned, 4, timeout_s=LIMIT_S)):
         assert found.pop("planned") == found.pop("afterwards") == ("", "")

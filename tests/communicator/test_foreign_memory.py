@@ -147,7 +147,9 @@ def foreign_arrays() -> dict[str, Any]:
     for name, wrong in bad.items():
         found[name] = error_of(lambda wrong=wrong: comm.all_reduce(wrong if rank == 1 else good))
         found[f"block: {name}"] = error_of(
-            lambda wrong=wrong: comm.all_gather_blocks(good, [wrong if rank == 1 else good, torch.ones(4)])
+            lambda wrong=wrong: comm.all_gather_blocks(
+                good, [wrong if rank == 1 else torch.ones(4), torch.ones(4)]
+            )
         )
     found["afterwards"] = float(comm.all_reduce(np.ones(1))[0])
     return found
@@ -158,11 +160,11 @@ def test_any_memory_is_taken_and_what_is_wrong_is_told_to_all() -> None:
     assert zero["wrong"] == one["wrong"] == []
     for name, words in (
         ("gaps", "not contiguous in C order"),
-        ("block: gaps", "out for rank 0: expected a contiguous array"),
-        ("block: graph", "out for rank 0: expected memory that DLPack can show"),
+        ("block: gaps", "out is not contiguous"),
+        ("block: graph", "array 0 of the list: expected memory that DLPack can show"),
         ("block: device", "memory of the host"),
-        ("block: read-only", "can be written to as out"),
-        ("block: none", "out for rank 0: expected an array"),
+        ("block: read-only", "out is read-only"),
+        ("block: none", "array 0 of the list: expected an array"),
         ("graph", "require gradient"),
         ("device", "memory of the host"),
         ("read-only", "read-only"),

@@ -72,18 +72,22 @@ def doomed_reading(kind: str, victim: int, size: int) -> Seen:
     if comm.rank == victim:
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
     wrong = turn = 0
-    sent, got = np.empty(size, np.int32), np.empty(size * comm.rank_count, np.int32)
+    sizes = [size >> of if kind.endswith("_blocks") else size for of in range(comm.rank_count)]
+    sent, got = np.empty(sizes[comm.rank], np.int32), np.empty(sum(sizes), np.int32)
+    parts = np.split(got, np.cumsum(sizes)[:-1])
+    calls: dict[str, Callable[[], Any]] = {
+        "broadcast": lambda: comm.broadcast(sent),
+        "all_gather": lambda: comm.all_gather(sent, out=got),
+        "all_gather_blocks": lambda: comm.all_gather_blocks(sent, parts),
+        "all_to_all_blocks": lambda: comm.all_to_all_blocks([sent] * comm.rank_count, parts),
+    }
     while True:
         turn += 1
-        sent[:] = np.arange(size) + turn + comm.rank
+        sent[:] = np.arange(sent.size) + turn + comm.rank
         try:
-            if kind == "broadcast":
-                comm.broadcast(sent)
-                wrong += int((sent != np.arange(size) + turn).sum())
-            else:
-                comm.all_gather(sent, out=got)
-                rows = got.reshape(comm.rank_count, size) - np.arange(comm.rank_count)[:, None]
-                wrong += int((rows != np.arange(size) + turn).sum())
+            calls[kind]()
+            found = [(sent, 0)] if kind == "broadcast" else list(zip(parts, range(len(parts)), strict=True))
+            wrong += sum(int((one != np.arange(one.size) + turn + of).sum()) for one, of in found)
         except hm.LostRankError as error:
             return "LostRankError", str(error), (wrong, turn > 1)
 

@@ -83,7 +83,7 @@ def test_survivors_of_a_kill_in_mid_operation_name_the_dead_and_keep_their_input
         assert again == "LostRankError"
 
 
-@pytest.mark.parametrize("kind", ["broadcast", "all_gather"])
+@pytest.mark.parametrize("kind", ["broadcast", "all_gather", "all_gather_blocks", "all_to_all_blocks"])
 def test_a_reader_that_dies_spoils_no_bytes_of_the_others(kind: str) -> None:
     """Of messages that stand once for all readers, in arrays that their sender writes anew as soon as it may."""
     seen = what_ranks_saw("doomed_reading", kind, 3, 1 << 16, ranks=4, but=(3,))

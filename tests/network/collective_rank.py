@@ -45,6 +45,24 @@ def leaving_zeros_out(comm: hm.Communicator) -> None:
     assert np.array_equal(comm.all_reduce(mine.copy(), sparse=True), sum(every))
 
 
+def blocks_that_differ(comm: hm.Communicator) -> None:
+    """Gather, reduce and exchange blocks of other sizes for each rank, one of them empty; compare with NumPy."""
+    n, rank = comm.rank_count, comm.rank
+    for size in SIZES:
+        sizes = [size * each for each in range(n)]
+        every = [own(each, sizes[each]) for each in range(n)]
+        room = [np.zeros_like(one) for one in every]
+        comm.all_gather_blocks(every[rank], room)
+        assert all(np.array_equal(a, b) for a, b in zip(room, every, strict=True))
+        mine = comm.reduce_scatter_blocks(
+            [own(rank + part, sizes[part]) for part in range(n)], out=np.zeros(sizes[rank], np.float32)
+        )
+        assert np.array_equal(mine, sum(own(each + rank, sizes[rank]) for each in range(n)))
+        room = [np.zeros(sizes[each], np.float32) for each in range(n)]
+        comm.all_to_all_blocks([own(rank + to, sizes[rank]) for to in range(n)], room)
+        assert all(np.array_equal(a, own(of + rank, sizes[of])) for of, a in enumerate(room))
+
+
 def right_results(comm: hm.Communicator) -> str:
     """Run every collective in several sizes, and compare with what NumPy finds."""
     n, rank = comm.rank_count, comm.rank
@@ -66,6 +84,7 @@ def right_results(comm: hm.Communicator) -> str:
             comm.broadcast(x, root=root)
             assert np.array_equal(x, own(root, size))
         comm.barrier()
+    blocks_that_differ(comm)
     leaving_zeros_out(comm)
     x = own(rank, 100, ml_dtypes.bfloat16)
     comm.all_reduce(x, op="max")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic_ns
 from typing import Any, cast
 
@@ -17,22 +16,27 @@ from numpy.typing import NDArray
 
 from hemiola._core import Complaint, PremulSum, Schedule, bytes_of_array
 from hemiola.algorithms.block_sizes import BlockSizes
-from hemiola.communicator.arguments import schedule_of
+from hemiola.communicator.arguments import seconds_of
+from hemiola.communicator.block_agreement import (
+    Block,
+    Words,
+    agreed_sizes,
+    blocks,
+    not_for_blocks,
+    words_count,
+    words_of_blocks,
+)
 from hemiola.communicator.collectives import Collectives
 from hemiola.communicator.handle import Handle, Pending
 from hemiola.communicator.messages import RESERVED_TAGS, Messages
 from hemiola.communicator.started_collectives import StartedCollectives
-from hemiola.errors import ArgumentError, HemiolaError, MismatchError
+from hemiola.errors import ArgumentError, HemiolaError
 from hemiola.planner.communicator_plans import CommunicatorPlans
 
 Arrays = Sequence[NDArray[Any]]
 
 #: Below it are the tags of monitored barriers.
 _FIRST_TAG = RESERVED_TAGS + (1 << 61)
-#: The core's name of an all-to-all whose blocks are as long as its schedule says.
-_BY_SCHEDULE = "all_to_all_blocks"
-#: Of a dtype's name, as ranks tell it each other.
-_NAME_BYTES = 24
 
 
 class BlockCollectives(Collectives, StartedCollectives, Messages):
@@ -77,7 +81,12 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         hosts have a NIC for each rank and some NICs would have much more to do than others, the schedule shares their
         work: ranks pass on blocks of their host's [FAST].
         """
-        return self._exchanging("all_to_all_blocks", x, out, timeout_s, schedule, may_relay=True).wait()
+        given, taken, chosen = self._agreed_blocks("all_to_all_blocks", x, out, schedule, timeout_s)
+        if chosen is None:
+            self._messages(given, taken, timeout_s).wait()
+        else:
+            self._core.run(*_by_schedule(given, taken, chosen, timeout_s))
+        return out
 
     def start_all_to_all_blocks(
         self, x: Arrays, out: Arrays, *, schedule: Schedule | None = None, timeout_s: float | None = None
@@ -90,7 +99,10 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         -------
         Handle of `out`. Leave the arrays alone until it is done.
         """
-        return self._exchanging("start_all_to_all_blocks", x, out, timeout_s, schedule, may_relay=True)
+        given, taken, chosen = self._agreed_blocks("start_all_to_all_blocks", x, out, schedule, timeout_s)
+        if chosen is None:
+            return Handle(self._messages(given, taken, timeout_s), out)
+        return Handle(self._core.start(*_by_schedule(given, taken, chosen, timeout_s)), out)
 
     def all_gather_blocks(self, x: NDArray[Any], out: Arrays, *, timeout_s: float | None = None) -> Arrays:
         """Get every rank's array, of any size each, as MPI's allgatherv does.
@@ -98,7 +110,9 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         Parameters
         ----------
         x : array that this rank gives to all; contiguous in C order, of 0 elements or more.
-        out, timeout_s : as of `all_to_all_blocks`.
+        out : list with an array for the block of each rank, of the same sizes on all ranks; contiguous, of the same
+            dtype, apart from `x`.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
@@ -106,20 +120,27 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
 
         Raises
         ------
-        ArgumentError, MismatchError, LostRankError, TimeoutError
-            as `all_to_all_blocks`.
+        ArgumentError
+            on this rank, when its arguments are wrong, among them an `x` of another size than its block in `out`.
+        MismatchError
+            on every rank, when ranks disagree about sizes or dtypes, or another rank's arguments are wrong. Inputs are
+            as they were, and nothing has moved from or to that rank; `out` may hold blocks of others.
+        LostRankError, TimeoutError
+            on every rank, naming the rank that died or did not come in time.
 
         Notes
         -----
-        As `all_to_all_blocks` with the same block for all: each rank sends (n-1) times its own, as messages. Where all
-        are of one size, `all_gather` has schedules to choose from. Not on an emulated network, which has no messages.
+        One collective, by the planner's schedule for as many bytes in blocks of one size: `out` tells each rank all
+        sizes, and ranks compare these as they compare all calls. A program for such sizes is compiled once, and kept.
+        Types that collectives do not know, such as dates, are compared and moved as bytes.
         """
-        return self._exchanging("all_gather_blocks", self._for_all(x), out, timeout_s).wait()
+        self._core.run(*self._gathering(x, out, timeout_s))
+        return out
 
     def start_all_gather_blocks(
         self, x: NDArray[Any], out: Arrays, *, timeout_s: float | None = None
     ) -> Handle[Arrays]:
-        """Agree on sizes, and then move the blocks in the background.
+        """Gather in the background.
 
         Parameters, exceptions and notes are those of `all_gather_blocks`.
 
@@ -127,10 +148,7 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         -------
         Handle of `out`. Leave the arrays alone until it is done.
         """
-        return self._exchanging("start_all_gather_blocks", self._for_all(x), out, timeout_s)
-
-    def _for_all(self, x: NDArray[Any]) -> Arrays | Complaint:
-        return x if isinstance(x, Complaint) else [x] * self.rank_count
+        return Handle(self._core.start(*self._gathering(x, out, timeout_s)), out)
 
     def reduce_scatter_blocks(
         self,
@@ -146,8 +164,8 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         ----------
         x : list with an array for each rank, of any sizes that are the same on all ranks; contiguous in C order.
         op : str or PremulSum, as of `reduce_scatter`.
-        out : array of the size and dtype of this rank's in `x`, where its result goes.
-        timeout_s : float > 0, seconds, optional. How long each array may take; None: as `init` says.
+        out : array of the size and dtype of this rank's in `x`, where its result goes; apart from `x`.
+        timeout_s : float > 0, seconds, optional. How long it may take; None: as `init` says.
 
         Returns
         -------
@@ -156,14 +174,14 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         Raises
         ------
         ArgumentError, MismatchError, LostRankError, TimeoutError
-            as `reduce`. Arrays that ranks agree about are reduced nevertheless.
+            as `all_gather_blocks`.
 
         Notes
         -----
-        MPI calls it reduce_scatter, with counts: a `reduce` to each rank, one after the other. Where all are of one
-        size, `reduce_scatter` takes fewer steps. Also on an emulated network.
+        MPI calls it reduce_scatter, with counts. One collective, as `all_gather_blocks`.
         """
-        return self.start_reduce_scatter_blocks(x, op, out=out, timeout_s=timeout_s).wait()
+        self._core.run(*self._scattering(x, op, out, timeout_s))
+        return out
 
     def start_reduce_scatter_blocks(
         self,
@@ -181,43 +199,25 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         -------
         Handle of `out`. Leave the arrays alone until it is done.
         """
-        n = self.rank_count
-        wrong = x if isinstance(x, Complaint) else _not_a_list("x", x, n)
-        parts: list[Pending] = []
-        first: ArgumentError | None = None
-        for root in range(n):  # all of them, also where one is wrong: the others call them, too
-            own = out if root == self.rank else None
-            try:
-                call = self.start_reduce(wrong or x[root], op, root, out=own, timeout_s=timeout_s)  # type: ignore[arg-type]
-                parts.append(call._pending)
-            except ArgumentError as error:
-                first = first or error
-        pending = PendingBlocks(parts)
-        if first is not None:
-            with suppress(HemiolaError):
-                pending.wait()
-            raise first
-        return Handle(pending, out)
+        return Handle(self._core.start(*self._scattering(x, op, out, timeout_s)), out)
 
-    def _exchanging(
-        self,
-        call: str,
-        x: Arrays | Complaint,
-        out: Arrays | Complaint,
-        timeout_s: float | None,
-        schedule: Schedule | None = None,
-        *,
-        may_relay: bool = False,
-    ) -> Handle[Arrays]:
-        """Agree on sizes, and begin to move; messages of each rank with the next one, so that no two ask the same one
-        first."""
-        given, taken, sizes = self._agreed_blocks(call, x, out, schedule, timeout_s)
-        assert not isinstance(out, Complaint)
-        if may_relay and schedule is None:
-            schedule = self._plans.schedule_of_blocks(sizes)
-        if schedule is not None and sizes.total:
-            memory = [one.memory for one in given], [one.memory for one in taken]
-            return Handle(self._core.start(_BY_SCHEDULE, *memory, "sum", 0, schedule, timeout_s, False), out)
+    def _gathering(self, x: object, out: object, timeout_s: object) -> tuple[Any, ...]:
+        """Return what the core takes."""
+        limit_s = timeout_s if timeout_s is None else seconds_of(timeout_s)
+        into: Any = out
+        if isinstance(out, (list, tuple)):
+            into = [_moved(one) for one in out]
+            into = next((one for one in into if isinstance(one, Complaint)), into)
+        return "all_gather_blocks", _moved(x), into, "sum", 0, None, limit_s, None
+
+    def _scattering(self, x: object, op: object, out: object, timeout_s: object) -> tuple[Any, ...]:
+        """Return what the core takes."""
+        limit_s = timeout_s if timeout_s is None else seconds_of(timeout_s)
+        return "reduce_scatter_blocks", x, out, op, 0, None, limit_s, None
+
+    def _messages(self, given: list[Block], taken: list[Block], timeout_s: float | None) -> PendingBlocks:
+        """Begin to send blocks from their rank to their rank, each rank with the next one, so that no two ask the same
+        one first."""
         tag = _FIRST_TAG + self._block_calls
         self._block_calls += 1
         others = [(self.rank + k) % self.rank_count for k in range(1, self.rank_count)]
@@ -226,40 +226,40 @@ class BlockCollectives(Collectives, StartedCollectives, Messages):
         parts: list[Pending] = [self._core.start_recv(taken[r].memory, r, tag, timeout_s) for r in receiving]
         parts += [self._core.start_send(given[r].memory, r, tag, timeout_s) for r in sending]
         taken[self.rank].memory[:] = given[self.rank].memory
-        return Handle(PendingBlocks(parts), out)
+        return PendingBlocks(parts)
 
     def _agreed_blocks(
-        self,
-        call: str,
-        x: Arrays | Complaint,
-        out: Arrays | Complaint,
-        schedule: Schedule | None,
-        timeout_s: float | None,
-    ) -> tuple[list[_Block], list[_Block], BlockSizes]:
-        """Tell all ranks what this one gives and expects, and raise on all of them where that does not fit; return what
-        it gives, where what it gets goes, and the bytes of all blocks."""
+        self, call: str, x: object, out: object, schedule: Schedule | None, timeout_s: float | None
+    ) -> tuple[list[Block], list[Block], Schedule | None]:
+        """Agree with all ranks about blocks; return what this rank gives, where what it gets goes, and the schedule by
+        which blocks move, if any does."""
         n = self.rank_count
-        given, taken = _blocks("x", x, n), _blocks("out", out, n)
-        every = np.empty((n, 2 * n + 2 + _NAME_BYTES // 8), np.int64)
-        told: Any = _not_for_blocks(schedule, n) or _table(call, given, taken, schedule)
-        self.all_gather(told, out=every, timeout_s=timeout_s)
+        given, taken = blocks("x", x, n), blocks("out", out, n)
+        told = not_for_blocks(schedule, n) or words_of_blocks(call, given, taken, schedule)
+        sizes = self._agreed_sizes(call, told, schedule, timeout_s)
         assert not isinstance(given, Complaint)
         assert not isinstance(taken, Complaint)
-        gives, expects = every[:, :n], every[:, n : 2 * n]
-        for giver, taker in np.argwhere(gives != expects.T):
-            raise MismatchError(
-                f"{call}: rank {giver} gives rank {taker} {gives[giver, taker]} elements, rank {taker} expects "
-                f"{expects[taker, giver]} of rank {giver}; sizes must fit together"
-            )
-        names = [row.tobytes().rstrip(b"\0").decode() for row in every[:, 2 * n + 2 :]]
-        for rank, name in enumerate(names):
-            if name != names[0]:
-                raise MismatchError(
-                    f"{call}: rank 0 has blocks of {names[0]}, rank {rank} of {name}; dtypes must be equal"
-                )
-        sizes = BlockSizes.of(gives * int(every[:, 2 * n].max()), n)
-        _check_schedules(call, every[:, 2 * n + 1], schedule, sizes)
-        return given, taken, sizes
+        if not sizes.total:
+            return given, taken, None
+        return given, taken, self._plans.schedule_of_blocks(sizes) if schedule is None else schedule
+
+    def _agreed_sizes(
+        self, call: str, told: Words | Complaint, schedule: Schedule | None, timeout_s: float | None
+    ) -> BlockSizes:
+        """Tell all ranks what this one gives and expects, or what is wrong with it, and raise on all of them where that
+        does not fit; return the bytes of all blocks."""
+        every = np.empty((self.rank_count, words_count(self.rank_count)), np.int64)
+        self.all_gather(cast("Words", told), out=every, timeout_s=timeout_s)
+        return agreed_sizes(call, every, schedule)
+
+
+def _by_schedule(
+    given: list[Block], taken: list[Block], schedule: Schedule, timeout_s: float | None
+) -> tuple[Any, ...]:
+    """Return what the core takes."""
+    memory = [one.memory for one in given], [one.memory for one in taken]
+    limit_s = timeout_s if timeout_s is None else seconds_of(timeout_s)
+    return "all_to_all_blocks", *memory, "sum", 0, schedule, limit_s, False
 
 
 class PendingBlocks:
@@ -298,97 +298,17 @@ class PendingBlocks:
         return self._began_ns, self._ended_ns
 
 
-@dataclass(frozen=True)
-class _Block:
-    """An array's bytes, where they lie, whatever type lies there: what is only moved need not be known; how many
-    elements it has, and the name of their type."""
-
-    memory: NDArray[np.uint8]
-    size: int
-    dtype: str
-
-    @classmethod
-    def of(cls, array: object) -> _Block:
-        """Show the memory of whatever other collectives take as an array, and of NumPy's arrays of any type.
-
-        Raises ArgumentError for what is none, has gaps, or is of Python objects.
-        """
-        if not isinstance(array, np.ndarray):
-            return cls(*bytes_of_array(array))
-        if not array.flags.c_contiguous:
-            raise ArgumentError("expected a contiguous array, found one that is not; pass a copy")
-        if array.dtype.hasobject:
-            raise ArgumentError(f"expected elements that are not Python objects, found {array.dtype}")
-        return cls(array.reshape(-1).view(np.uint8), array.size, str(array.dtype))
+#: Of NumPy's types, those that the core knows.
+_KNOWN = frozenset("?bBhHiIlLqQefdFD")
 
 
-def _blocks(name: str, arrays: Arrays | Complaint, n: int) -> list[_Block] | Complaint:
-    """Return the memory of what should be a contiguous array for each rank, or what is wrong with it."""
-    wrong = arrays if isinstance(arrays, Complaint) else _not_a_list(name, arrays, n)
-    if wrong is not None:
-        return wrong
-    found = []
-    for rank, array in enumerate(cast("Arrays", arrays)):
-        try:
-            found.append(_Block.of(array))
-        except ArgumentError as error:
-            return Complaint(f"{name} for rank {rank}: {error}")
-    return found
-
-
-def _table(
-    call: str, given: list[_Block] | Complaint, taken: list[_Block] | Complaint, schedule: Schedule | None
-) -> Any:
-    """Return what this rank gives and expects, the bytes of an element, its schedule's hash, and the dtype; or what is
-    wrong with that."""
-    if isinstance(given, Complaint):
-        return given
-    if isinstance(taken, Complaint):
-        return taken
-    dtypes = {block.dtype for block in (*given, *taken)}
-    if len(dtypes) > 1:
-        return Complaint(f"{call}: expected blocks of one dtype, found {', '.join(sorted(dtypes))}")
-    if any(not block.memory.flags.writeable for block in taken):
-        return Complaint(f"{call}: expected arrays that can be written to as out, found one that cannot")
-    told = next(iter(dtypes)).encode()[:_NAME_BYTES].ljust(_NAME_BYTES, b"\0")
-    sizes = [block.size for block in (*given, *taken)]
-    sizes.append(max(block.memory.size // max(block.size, 1) for block in (*given, *taken)))
-    sizes.append(0 if schedule is None else hash(schedule))
-    return np.concatenate([np.array(sizes, np.int64), np.frombuffer(told, np.int64)])
-
-
-def _not_for_blocks(schedule: object, n: int) -> Complaint | None:
-    """Return why a schedule cannot move blocks, if so."""
-    if schedule is None:
-        return None
-    if not isinstance(schedule, Schedule):
-        return Complaint(f"expected a Schedule or None as schedule, found {type(schedule).__name__}")
-    if schedule.collective.kind != "all_to_all" or schedule.rank_count != n:
-        found = f"one of {schedule.rank_count} ranks' {schedule.collective.kind}"
-        return Complaint(f"expected a schedule of an all_to_all of {n} ranks, found {found}")
-    checked = schedule_of(schedule, False)
-    return checked if isinstance(checked, Complaint) else None
-
-
-def _check_schedules(call: str, hashes: NDArray[np.int64], own: Schedule | None, sizes: BlockSizes) -> None:
-    """Raise on all ranks where their schedules differ, or do not have these blocks."""
-    for rank in np.flatnonzero(hashes != hashes[0]):
-        raise MismatchError(
-            f"{call}: rank {rank} has another schedule than rank 0; pass the same on all ranks"
-        )
-    if own is None or not sizes.total:
-        return
-    has = np.asarray(own.chunk_weights).reshape(*sizes.table.shape, -1).sum(axis=2)
-    for src, dst in np.argwhere(has != sizes.table):
-        raise MismatchError(
-            f"{call}: the schedule has {has[src, dst]} bytes from rank {src} to rank {dst}, the block there has "
-            f"{sizes.table[src, dst]}; plan for the sizes of these blocks"
-        )
-
-
-def _not_a_list(name: str, arrays: object, n: int) -> Complaint | None:
-    """Return that something is no list of n, if so."""
-    if isinstance(arrays, (list, tuple)) and len(arrays) == n:
-        return None
-    found = f"{len(arrays)} of them" if isinstance(arrays, (list, tuple)) else repr(arrays)
-    return Complaint(f"expected a list with an array for each of {n} ranks as {name}, found {found}")
+def _moved(array: Any) -> Any:
+    """Return what is only moved as the core takes it: an array whose type it does not know, as bytes."""
+    if not isinstance(array, np.ndarray) or (array.dtype.char in _KNOWN and array.dtype.isnative):
+        return array
+    try:
+        bytes_of_array(array)
+    except ArgumentError:
+        with suppress(ArgumentError):
+            return Block.of(array).memory
+    return array

@@ -181,6 +181,9 @@ std::string ArrayArgument::take_list(nb::handle object, bool of_any_size) {
     if (const std::string wrong = part->take(item); !wrong.empty()) return which + wrong;
     const ArrayView& own = part->view();
     const ArrayView& first = parts_.empty() ? own : parts_.front()->view();
+    if (of_any_size && own.dtype != first.dtype)
+      return which + "expected " + std::string(name_of(first.dtype)) + ", as in the first, found " +
+             std::string(name_of(own.dtype));
     if (own.dtype != first.dtype || (!of_any_size && own.element_count() != first.element_count()))
       return which + "expected " + std::to_string(first.element_count()) + " elements of " +
              std::string(name_of(first.dtype)) + ", as in the first, found " +
@@ -316,7 +319,7 @@ nb::tuple bytes_of_array(nb::handle object) {
 }  // namespace
 
 void bind_raw_memory(nb::module_& m) {
-  m.def("bytes_of_array", &bytes_of_array, "array"_a,
+  m.def("bytes_of_array", &bytes_of_array, "array"_a.none(),
         nb::sig("def bytes_of_array(array: object) -> tuple[NDArray[numpy.uint8], int, str]"),
         "The bytes of a collective's array, where they lie; the number of elements, and their dtype's name.");
   auto raw_memory = nb::class_<RawMemory>(m, "RawMemory",

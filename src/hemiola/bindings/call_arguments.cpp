@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kMaxShown = 60;
 
-/// An all_to_all whose blocks are as long as its schedule's weights say.
-constexpr std::string_view kBlocks = "all_to_all_blocks";
+/// Behind the name of a collective whose lists have arrays of any sizes.
+constexpr std::string_view kBlocks = "_blocks";
 
 /// A value as Python writes it, or its type where that is long or fails.
 std::string shown(nb::handle object) {
@@ -53,8 +53,9 @@ OperationKind operation_named(std::string_view name) {
 }
 
 CallArguments::CallArguments(const PyCall& from) {
-  call_.has_blocks_by_weight = from.kind == kBlocks;
-  call_.kind = call_.has_blocks_by_weight ? OperationKind::all_to_all : operation_named(from.kind);
+  call_.has_blocks_of_any_size = from.kind.ends_with(kBlocks);
+  const std::size_t rest = call_.has_blocks_of_any_size ? kBlocks.size() : 0;
+  call_.kind = operation_named(from.kind.substr(0, from.kind.size() - rest));
   read_schedule(from.schedule);
   read_timeout(from.timeout_s);
   read_sparse(from.sparse);
@@ -75,8 +76,8 @@ void CallArguments::complain(nb::handle object, const std::string& expected) {
 
 void CallArguments::read_array(nb::handle object, ArrayArgument* argument, std::optional<ArrayView>* view) {
   if (object.is_none()) return;
-  const std::string wrong =
-      call_.has_blocks_by_weight ? argument->take_blocks_of_any_size(object) : argument->take_blocks(object);
+  const std::string wrong = call_.has_blocks_of_any_size ? argument->take_blocks_of_any_size(object)
+                                                         : argument->take_blocks(object);
   if (wrong.empty()) [[likely]]
     *view = argument->view();
   else if (nb::isinstance<Complaint>(object))

@@ -63,7 +63,7 @@ class User {
   PreparedCall exchange(const std::shared_ptr<const Schedule>& schedule, Blocks* given, Blocks* taken) {
     Call call;
     call.kind = OperationKind::all_to_all;
-    call.has_blocks_by_weight = true;
+    call.has_blocks_of_any_size = true;
     call.schedule = schedule;
     std::int64_t given_bytes = 0, taken_bytes = 0;
     call.input = view_of(given, &given_bytes);

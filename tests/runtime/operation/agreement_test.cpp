@@ -37,5 +37,18 @@ TEST(Tags, DifferWhereStatementsDo) {
   EXPECT_EQ(tags.of(0, one).digest, tags.of(0, cut).digest);
 }
 
+/// A rank whose block has no elements depends on nobody, and nobody on it.
+TEST(Signature, OfBlocksOfWhichOneIsEmptyPromisesNothing) {
+  Signature full, empty;
+  full.kind = empty.kind = OperationKind::all_gather;
+  full.set_blocks(std::vector<std::int64_t>{3, 1, 8});
+  empty.set_blocks(std::vector<std::int64_t>{3, 0, 8, 1, 1, 1});
+  EXPECT_TRUE(full.everybody_depends_on_everybody(3));
+  EXPECT_FALSE(empty.everybody_depends_on_everybody(6));
+  EXPECT_EQ(describe_array(full), "blocks of 3, 1, 8 elements of uint8");
+  EXPECT_EQ(describe_array(empty), "blocks of 3, 0, 8, 1, 1, … elements of uint8");
+  EXPECT_EQ(empty.element_count, 14);
+}
+
 }  // namespace
 }  // namespace hemiola

@@ -131,6 +131,35 @@ CallShape check_blocks_by_weight(const Call& call, Rank self) {
   return {kBlocksByWeight, false};
 }
 
+void check_reduction(const Call& call, DType dtype);
+
+/// One side is a list with an array for each rank, the other an array as long as the rank's own in the list.
+CallShape check_blocks_of_any_size(const Call& call, Rank self, int rank_count) {
+  const bool brings_list = scatters(call.kind);
+  const std::optional<ArrayView>&list = brings_list ? call.input : call.output,
+        &one = brings_list ? call.output : call.input;
+  const char *list_name = brings_list ? "the array" : "out", *one_name = brings_list ? "out" : "the array";
+  if (!list || !list->block_elements || static_cast<int>(list->block_elements->size()) != rank_count)
+    throw ArgumentError(std::string(list_name) + ": expected a list with an array for each of " +
+                        std::to_string(rank_count) + " ranks, found " +
+                        (list && list->blocks ? "one of " + std::to_string(list->blocks->size()) : "none"));
+  const std::vector<std::int64_t>& sizes = *list->block_elements;
+  const std::int64_t own = sizes[static_cast<std::size_t>(self)];
+  if (!one || one->blocks || one->dtype != list->dtype || one->element_count() != own)
+    throw ArgumentError(std::string(one_name) + ": expected an array of " + std::to_string(own) +
+                        " elements of " + std::string(name_of(list->dtype)) + ", as in the list for rank " +
+                        std::to_string(self) + ", found " +
+                        (!one          ? "none"
+                         : one->blocks ? "a list"
+                                       : describe(*one)));
+  check_array(*call.input, "the array", false);
+  check_array(*call.output, "out", true);
+  check_apart(*call.input, *call.output);
+  if (reduces(call.kind)) check_reduction(call, list->dtype);
+  if (std::ranges::all_of(sizes, [&](std::int64_t size) { return size == own; })) return {own, false, {}};
+  return {(list->element_count() + rank_count - 1) / rank_count, false, sizes};
+}
+
 void check_reduction(const Call& call, DType dtype) {
   if (!is_defined(call.op, dtype))
     throw ArgumentError("op='" + std::string(name_of(call.op)) + "' makes no sense for " +
@@ -170,7 +199,9 @@ CallShape check_call(const Call& call, Rank self, int rank_count) {
   if (call.root < 0 || call.root >= rank_count)
     throw ArgumentError("expected a root in 0 … " + std::to_string(rank_count - 1) + ", found " +
                         std::to_string(call.root));
-  if (call.has_blocks_by_weight) return check_blocks_by_weight(call, self);
+  if (call.has_blocks_of_any_size)
+    return call.kind == OperationKind::all_to_all ? check_blocks_by_weight(call, self)
+                                                  : check_blocks_of_any_size(call, self, rank_count);
   const bool has_input = needs_input(call, self), has_output = needs_output(call, self);
   if (has_input && !call.input) throw ArgumentError("rank " + std::to_string(self) + " must pass an array");
   if (has_output && !call.output)

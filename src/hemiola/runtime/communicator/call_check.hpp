@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "hemiola/runtime/communicator/call_desk.hpp"
 
@@ -10,8 +11,9 @@ namespace hemiola {
 
 /// How the arrays of a correct call relate.
 struct CallShape {
-  std::int64_t block_elements = 0;  ///< see BufferLayout
+  std::int64_t block_elements = 0;  ///< see BufferLayout; of blocks that differ, on average
   bool in_place = false;
+  std::vector<std::int64_t> block_sizes = {};  ///< where blocks differ
 };
 
 /// Throws ArgumentError: an array is missing, not contiguous, read-only or of the wrong size or type, input and output

@@ -16,9 +16,11 @@ namespace {
 /// output. The root of a scatter passes another number than the others, so for that only the block's size counts.
 void describe(const Call& call, const CallShape& shape, Signature* signature) {
   const std::optional<ArrayView>& array = call.input ? call.input : call.output;
-  if (!array || call.has_blocks_by_weight) return;  // of which the schedule says all
+  if (!array || shape.block_elements == kBlocksByWeight) return;  // of which the schedule says all
   signature->dtype = array->dtype;
-  if (call.kind == OperationKind::scatter)
+  if (!shape.block_sizes.empty())
+    signature->set_blocks(shape.block_sizes);
+  else if (call.kind == OperationKind::scatter)
     signature->set_shape(std::span(&shape.block_elements, 1));
   else
     signature->set_shape(array->shape);
@@ -36,6 +38,14 @@ std::int64_t bytes_of_whole(const CallKey& key, int rank_count) {
   const bool has_blocks = kind != CollectiveKind::all_reduce && kind != CollectiveKind::broadcast &&
                           kind != CollectiveKind::reduce && kind != CollectiveKind::custom;
   return key.block_elements * static_cast<std::int64_t>(bytes_of(key.dtype)) * (has_blocks ? rank_count : 1);
+}
+
+/// So that ranks whose blocks differ in size do not run the same schedule.
+std::uint64_t with_sizes(std::uint64_t digest, std::span<const std::int64_t> block_sizes) {
+  Hasher hasher;
+  hasher.add(digest);
+  hasher.add_array(block_sizes);
+  return hasher.finish().low | 1;
 }
 
 /// An operation that scales its input may do so in place if all of it is replaced, by a factor that is undone at the
@@ -92,6 +102,7 @@ void CallDesk::fill(const Call& call, const Check& check, PreparedCall* to) {
              signature.root,
              shape.block_elements,
              buffers.in_blocks(),
+             shape.block_sizes,
              call.schedule.get(),
              interned(call.algorithm)};
   to->factor = call.factor;
@@ -175,12 +186,13 @@ CallDesk::Prepared CallDesk::make(const PreparedCall& call, const std::shared_pt
   if (!made.source) choose(call, patient, &made);
   check_schedule(made.source.collective(), key, ranks);
   made.digest = key.is_of_one_call() ? made.source.digest() : digest(made.source);
+  if (!key.block_sizes.empty()) made.digest = with_sizes(made.digest, key.block_sizes);
   const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
   const bool reduces = made.source.collective().is_reducing();
   const bool average = key.op == Op::average && reduces;
   const ProgramCache::Key of_program{
       made.source.identity(), key.block_elements, element_bytes, key.in_place, average, made.coding,
-      key.in_blocks};
+      key.in_blocks,          key.block_sizes};
   ProgramCache& programs = communicator_->programs();
   made.program = key.is_of_one_call()
                      ? std::make_shared<const Program>(programs.compile(made.source, of_program))
@@ -284,9 +296,9 @@ std::shared_ptr<LatePrograms> CallDesk::late_programs(const Prepared& prepared, 
 SparseCourse::Programs CallDesk::sparse_programs(const Prepared& prepared, const Key& key) {
   using Way = SparseRule::Way;
   const bool is_average = key.op == Op::average && prepared.source.collective().is_reducing();
-  const ProgramCache::Key coded{nullptr,      key.block_elements, static_cast<int>(bytes_of(key.dtype)),
-                                key.in_place, is_average,         Coding::fastest,
-                                key.in_blocks};
+  const ProgramCache::Key coded{nullptr,       key.block_elements, static_cast<int>(bytes_of(key.dtype)),
+                                key.in_place,  is_average,         Coding::fastest,
+                                key.in_blocks, key.block_sizes};
   return [this, coded, rule = prepared.sparse, chosen = prepared.source, dense = prepared.program](Way way) {
     if (way == Way::dense) return dense;
     const std::lock_guard lock(mutex_);

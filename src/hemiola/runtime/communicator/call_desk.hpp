@@ -54,9 +54,10 @@ struct Call {
   std::shared_ptr<const std::vector<bool>> rounds_to = {};
   std::shared_ptr<const Schedule> schedule;  ///< null: choose one
   std::string algorithm;                     ///< then of this name; empty: any
-  bool has_blocks_by_weight = false;         ///< of the schedule: see kBlocksByWeight
-  double timeout_s = 0;                      ///< 0: the communicator's
-  std::string complaint;                     ///< of the caller: its arguments cannot even be written here
+  /// Lists may have arrays of any sizes. Of an all_to_all the schedule's weights say these: see kBlocksByWeight.
+  bool has_blocks_of_any_size = false;
+  double timeout_s = 0;   ///< 0: the communicator's
+  std::string complaint;  ///< of the caller: its arguments cannot even be written here
 };
 
 /// Any thread may call anything.

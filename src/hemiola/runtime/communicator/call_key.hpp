@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "hemiola/runtime/control/signature.hpp"
 #include "hemiola/runtime/executor/program/buffer_layout.hpp"
@@ -22,8 +23,9 @@ struct CallKey {
   std::int32_t root = 0;
   std::int64_t block_elements = 0;
   InBlocks in_blocks = {};
-  const Schedule* asked_for = nullptr;     ///< null: to be chosen
-  const std::string* algorithm = nullptr;  ///< by its name, of which there is one copy; null: any
+  std::vector<std::int64_t> block_sizes = {};  ///< where blocks differ: the elements of each
+  const Schedule* asked_for = nullptr;         ///< null: to be chosen
+  const std::string* algorithm = nullptr;      ///< by its name, of which there is one copy; null: any
 
   /// Whether it leaves the schedule to the planner, and so to the findings.
   bool is_ours_to_choose() const { return asked_for == nullptr && algorithm == nullptr; }

@@ -49,6 +49,8 @@ enum class SparseMode : std::uint8_t {
 /// memory that is aligned to more than a word takes the allocator several times as long.
 struct Signature {
   static constexpr std::size_t kShownDimensions = 5;
+  /// As `dimension_count`: the shape has the elements of the first blocks, which differ. Each block has some; or not.
+  static constexpr std::uint8_t kFullBlocks = 255, kBlocks = 254;
 
   OperationKind kind = OperationKind::barrier;
   DType dtype = DType::uint8;
@@ -64,6 +66,9 @@ struct Signature {
   /// Whether no rank can be done before all have come, since each result takes something from everybody.
   bool everybody_depends_on_everybody(int rank_count) const;
   void set_shape(std::span<const std::int64_t> dimensions);
+  /// Of blocks that differ, in place of a shape.
+  void set_blocks(std::span<const std::int64_t> block_sizes);
+  bool has_blocks() const { return dimension_count >= kBlocks; }
   /// Of the array; 0 where there is none.
   std::int64_t byte_count() const { return element_count * static_cast<std::int64_t>(bytes_of(dtype)); }
   /// The part that ranks must have in common: all but the shape.
@@ -87,6 +92,6 @@ struct Signature {
 static_assert(sizeof(Signature) == 64 && offsetof(Signature, dimension_count) == 3 &&
               offsetof(Signature, schedule_digest) == 8);
 
-/// "float32[100, 4]".
+/// "float32[100, 4]", or "blocks of 3, 0, 8 elements of float32".
 std::string describe_array(const Signature& signature);
 }  // namespace hemiola

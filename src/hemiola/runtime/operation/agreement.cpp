@@ -39,7 +39,8 @@ struct Difference {
 Difference difference(const Signature& left, const Signature& right) {
   if (left.kind != right.kind)
     return {"called", std::string(name_of(left.kind)), std::string(name_of(right.kind))};
-  if (left.dtype != right.dtype || left.element_count != right.element_count)
+  const bool have_other_blocks = (left.has_blocks() || right.has_blocks()) && left.shape != right.shape;
+  if (left.dtype != right.dtype || left.element_count != right.element_count || have_other_blocks)
     return {"passed", describe_array(left), describe_array(right)};
   if (left.op != right.op)
     return {"passed", "op='" + std::string(name_of(left.op)) + "'",

@@ -21,6 +21,7 @@ std::shared_ptr<const Program> ProgramCache::get(const ProgramSource& source, co
 Program ProgramCache::compile(const ProgramSource& source, const Key& key) const {
   CompileOptions options = common_;
   options.block_elements = key.block_elements;
+  options.block_sizes = key.block_sizes;
   options.element_bytes = key.element_bytes;
   options.in_place = key.in_place;
   options.average = key.average;

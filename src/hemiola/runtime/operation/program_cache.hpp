@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "hemiola/runtime/operation/program_source.hpp"
 
@@ -21,6 +22,7 @@ class ProgramCache {
     bool average = false;
     Coding coding = Coding::none;
     InBlocks in_blocks = {};
+    std::vector<std::int64_t> block_sizes = {};  ///< where these differ
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 

@@ -51,9 +51,8 @@ void Coder::begin(const Program& program, const Regions& regions, const Arithmet
   }
   format_ = codec::chosen_format();
   const std::byte* const input = at({Region::input, 0});
-  const std::size_t blocks =
-      std::max<std::size_t>(regions.blocks(Region::input).size(), 1);  // one tells enough
-  const auto bytes = static_cast<std::size_t>(program.bytes[static_cast<int>(Region::input)]) / blocks;
+  const auto bytes = static_cast<std::size_t>(  // of blocks, one tells enough
+      regions.bytes_of_first(Region::input, program.bytes[static_cast<int>(Region::input)]));
   attempts_.begin(input, input == nullptr ? 0 : bytes, codec::element_bytes(arithmetic.dtype));
 }
 

@@ -189,9 +189,9 @@ void Engine::multiply_blocks(const Arithmetic& arithmetic, std::byte* to) {
   const auto multiply = multiply_for(arithmetic.dtype);
   const std::span<std::byte* const> blocks = regions_.blocks(Region::input);
   if (blocks.empty()) return multiply(to, regions_[Region::input], bytes(Region::input), factor);
-  const std::size_t block_bytes = bytes(Region::input) / blocks.size();
+  const std::vector<std::int64_t>& begins = program_->input_begins;
   for (std::size_t i = 0; i < blocks.size(); ++i)
-    multiply(to + i * block_bytes, blocks[i], block_bytes, factor);
+    multiply(to + begins[i], blocks[i], static_cast<std::size_t>(begins[i + 1] - begins[i]), factor);
 }
 
 void Engine::reset_lanes() {

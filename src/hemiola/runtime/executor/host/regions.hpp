@@ -29,6 +29,12 @@ class Regions {
     return region == Region::input ? input_.memory : output_.memory;
   }
 
+  /// How many of the region's bytes lie side by side from its beginning on.
+  std::int64_t bytes_of_first(Region region, std::int64_t bytes) const {
+    const Blocks& of = region == Region::input ? input_ : output_;
+    return of.memory.empty() ? bytes : *std::upper_bound(of.begins.begin(), of.begins.end() - 1, 0);
+  }
+
   std::byte* at(const Place& place) const {
     if (are_blocks_ && place.region <= Region::output) [[unlikely]] {
       const Blocks& of = place.region == Region::input ? input_ : output_;

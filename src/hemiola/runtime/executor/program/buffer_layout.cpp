@@ -51,7 +51,8 @@ std::vector<std::int64_t> BufferLayout::block_weights(std::span<const std::int64
 }
 
 BufferLayout::BufferLayout(const Collective& collective, std::span<const std::int64_t> chunk_weights,
-                           std::int64_t block_elements, int element_bytes)
+                           std::int64_t block_elements, int element_bytes,
+                           std::span<const std::int64_t> block_sizes)
     : collective_(&collective),
       block_bytes_(block_elements * element_bytes),
       input_blocks_(input_block_count(collective)),
@@ -59,36 +60,54 @@ BufferLayout::BufferLayout(const Collective& collective, std::span<const std::in
       places_(static_cast<std::size_t>(collective.chunk_count())) {
   HEMIOLA_CHECK(block_elements != kBlocksByWeight || collective.kind() == CollectiveKind::all_to_all,
                 "blocks by weight of another collective than an all_to_all");
-  place_chunks(chunk_weights, block_elements, element_bytes);
+  HEMIOLA_CHECK(block_sizes.empty() || block_sizes.size() == block_count(collective),
+                "sizes of another number of blocks");
+  const bool by_weight = block_elements == kBlocksByWeight;
+  if (by_weight)
+    bytes_of_block_ = block_weights(chunk_weights);
+  else
+    bytes_of_block_.assign(block_sizes.begin(), block_sizes.end());
+  const std::vector<std::int64_t> one_size(bytes_of_block_.empty() ? block_count(collective) : 0,
+                                           block_elements);
+  place_chunks(chunk_weights, bytes_of_block_.empty() ? one_size : bytes_of_block_, element_bytes);
+  if (bytes_of_block_.empty()) return;
+  for (std::int64_t& elements : bytes_of_block_) elements *= element_bytes;
+  by_weight ? place_blocks_between() : place_blocks_by_owner();
 }
 
-void BufferLayout::place_chunks(std::span<const std::int64_t> chunk_weights, std::int64_t block_elements,
-                                int element_bytes) {
-  const bool by_weight = block_elements == kBlocksByWeight;
-  std::vector<std::int64_t> total = block_weights(chunk_weights);
+void BufferLayout::place_chunks(std::span<const std::int64_t> chunk_weights,
+                                std::span<const std::int64_t> block_sizes, int element_bytes) {
+  const std::vector<std::int64_t> total = block_weights(chunk_weights);
   for (std::size_t block = 0; block < total.size(); ++block)
-    if (total[block] == 0 && block_elements > 0)
-      throw ArgumentError("schedule: rank " +
-                          std::to_string(block % static_cast<std::size_t>(collective_->rank_count())) +
-                          " owns no chunk of positive weight, so its block of " +
-                          std::to_string(block_elements) + " elements has no place; give every rank a chunk");
+    if (total[block] == 0 && block_sizes[block] > 0)
+      throw ArgumentError(
+          "schedule: rank " + std::to_string(block % static_cast<std::size_t>(collective_->rank_count())) +
+          " owns no chunk of positive weight, so its block of " + std::to_string(block_sizes[block]) +
+          " elements has no place; give every rank a chunk");
   std::vector<std::int64_t> prefix(total.size()), begin(total.size());
   for (Chunk chunk : indices<Chunk>(collective_->chunk_count())) {
     const std::size_t block = block_of(chunk);
     prefix[block] += chunk_weights.empty() ? 1 : chunk_weights[static_cast<std::size_t>(chunk)];
-    const std::int64_t elements = by_weight ? total[block] : block_elements;
-    const std::int64_t end = total[block] == 0 ? 0 : share_of(elements, prefix[block], total[block]);
+    const std::int64_t end =
+        total[block] == 0 ? 0 : share_of(block_sizes[block], prefix[block], total[block]);
     places_[static_cast<std::size_t>(chunk)] = {begin[block] * element_bytes,
                                                 (end - begin[block]) * element_bytes};
     begin[block] = end;
   }
-  if (!by_weight) return;
-  for (std::int64_t& elements : total) elements *= element_bytes;
-  bytes_of_block_ = std::move(total);
-  place_blocks();
 }
 
-void BufferLayout::place_blocks() {
+void BufferLayout::place_blocks_by_owner() {
+  std::vector<std::int64_t> begins, zeros(bytes_of_block_.size());
+  for (std::int64_t begin = 0; const std::int64_t bytes : bytes_of_block_) {
+    begins.push_back(begin);
+    begin += bytes;
+  }
+  const bool brings_all = scatters(collective_->kind());
+  input_begin_ = brings_all ? begins : zeros;
+  output_begin_ = brings_all ? zeros : begins;
+}
+
+void BufferLayout::place_blocks_between() {
   const int ranks = collective_->rank_count();
   std::vector<std::int64_t> given(static_cast<std::size_t>(ranks)), taken(given.size());
   for (int src = 0; src < ranks; ++src)
@@ -102,8 +121,10 @@ void BufferLayout::place_blocks() {
 
 std::int64_t BufferLayout::bytes_between(int src, int dst) const {
   const auto ranks = static_cast<std::size_t>(collective_->rank_count());
+  const auto from = static_cast<std::size_t>(src), to = static_cast<std::size_t>(dst);
   if (bytes_of_block_.empty()) return block_bytes_;
-  return bytes_of_block_[static_cast<std::size_t>(src) * ranks + static_cast<std::size_t>(dst)];
+  if (gathers(collective_->kind())) return bytes_of_block_[from];
+  return bytes_of_block_[scatters(collective_->kind()) ? to : from * ranks + to];
 }
 
 std::vector<std::int64_t> BufferLayout::input_begins(Rank rank) const {

@@ -24,9 +24,12 @@ inline constexpr std::int64_t kBlocksByWeight = -1;
 /// The chunks of a block lie in it in order, sized by their weights to the nearest element.
 class BufferLayout {
  public:
+  /// `block_sizes`, where blocks by owner differ: the elements of each, instead of `block_elements`.
+  ///
   /// Throws ArgumentError when a block of more than 0 elements has no chunk (or only weightless ones).
   BufferLayout(const Collective& collective, std::span<const std::int64_t> chunk_weights,
-               std::int64_t block_elements, int element_bytes);
+               std::int64_t block_elements, int element_bytes,
+               std::span<const std::int64_t> block_sizes = {});
 
   std::int64_t bytes_of(Chunk chunk) const { return places_[static_cast<std::size_t>(chunk)].bytes; }
   /// Only for chunks that are defined before (wanted after) on this rank.
@@ -44,9 +47,10 @@ class BufferLayout {
   };
   std::size_t block_of(Chunk chunk) const;
   std::vector<std::int64_t> block_weights(std::span<const std::int64_t> chunk_weights) const;
-  void place_chunks(std::span<const std::int64_t> chunk_weights, std::int64_t block_elements,
+  void place_chunks(std::span<const std::int64_t> chunk_weights, std::span<const std::int64_t> block_sizes,
                     int element_bytes);
-  void place_blocks();
+  void place_blocks_between();
+  void place_blocks_by_owner();
   std::int64_t bytes_between(int src, int dst) const;
 
   const Collective* collective_;
@@ -54,8 +58,8 @@ class BufferLayout {
   int input_blocks_ = 1;
   int output_blocks_ = 1;
   std::vector<ChunkPlace> places_;
-  /// By src, then dst: the block's bytes, where it begins in src's input, and in dst's output. Empty where all have one
-  /// size.
+  /// By block, which are by src, then dst, or by owner: its bytes, where it begins in the giver's input, and in the
+  /// taker's output. Empty where all have one size.
   std::vector<std::int64_t> bytes_of_block_, input_begin_, output_begin_;
 };
 

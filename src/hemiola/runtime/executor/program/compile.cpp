@@ -97,7 +97,7 @@ class Compiler {
       : collective_(collective),
         part_(part),
         options_(options),
-        layout_(collective, weights, options.block_elements, options.element_bytes),
+        layout_(collective, weights, options.block_elements, options.element_bytes, options.block_sizes),
         in_place_(options.in_place && collective.kind() != CollectiveKind::all_to_all),
         trace_(trace_slots(collective, part, {in_place_, options.keep_inputs && !options.average})),
         messages_(plan_messages(part, layout_, rules_of(options))),

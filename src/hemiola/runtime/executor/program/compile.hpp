@@ -15,7 +15,8 @@
 namespace hemiola {
 
 struct CompileOptions {
-  std::int64_t block_elements = 0;  ///< see BufferLayout
+  std::int64_t block_elements = 0;             ///< see BufferLayout
+  std::vector<std::int64_t> block_sizes = {};  ///< see BufferLayout; empty: all have `block_elements`
   int element_bytes = 1;
   MessageRules rules;
   PortMap ports;
