@@ -3,8 +3,8 @@
 
 The root has the words that people use, and packages are the rooms behind them. Each imports only rooms below it
 (pyproject.toml has the order). `dir(hemiola)` lists the public names. A room is imported when one of its names is first
-used. So `import hemiola` costs next to nothing. `simulate`, `verify` and `launch` are functions here. Import from the
-modules of these names to reach them."""
+used. So `import hemiola` costs next to nothing. `simulate`, `sweep`, `verify` and `launch` are functions here. Import
+from the modules of these names to reach them."""
 
 import importlib
 import sys
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hemiola.pruning import Pruner
     from hemiola.quantization import Quantizer
     from hemiola.simulate import Timeline, simulate
+    from hemiola.sweep import Sweep, sweep
     from hemiola.synthesis import Synthesis, synthesize
     from hemiola.verify import verify
 
@@ -76,6 +77,7 @@ __all__ = [
     "ResourceError",
     "Schedule",
     "ScheduleFile",
+    "Sweep",
     "Synthesis",
     "Timeline",
     "TimeoutError",
@@ -92,6 +94,7 @@ __all__ = [
     "lower_bound",
     "plan",
     "simulate",
+    "sweep",
     "synthesis",
     "synthesize",
     "topologies",
@@ -140,6 +143,7 @@ _HOME = {
         "hemiola.pruning": ("Pruner",),
         "hemiola.quantization": ("Quantizer",),
         "hemiola.simulate": ("Timeline", "simulate"),
+        "hemiola.sweep": ("Sweep", "sweep"),
         "hemiola.synthesis": ("Synthesis", "synthesize"),
         "hemiola.verify": ("verify",),
     }.items()

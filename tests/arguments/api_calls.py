@@ -132,6 +132,7 @@ def _right() -> dict[str, Any]:
         "chunk_count": 1,
         "citation": "Somebody 2026",
         "comm": None,  # of calls that take nothing else, so that it is always the wrong one
+        "collectives": "all_reduce",
         "collective": hm.Collective.make("all_reduce", 4, 4),
         "conditions": hm.Conditions(),
         "count": 2,
@@ -173,6 +174,7 @@ def _right() -> dict[str, Any]:
         "path": "nowhere/at/all",
         "rank": 0,
         "rank_count": 4,
+        "topologies": topology,
         "ranks": [0],
         "ranks_per_host": 2,
         "ranks_per_node": 2,
@@ -203,6 +205,7 @@ def _right() -> dict[str, Any]:
 
 #: Where a name means something else.
 _RIGHT_FOR: dict[str, dict[str, Any]] = {
+    "hemiola.sweep": {"sizes": 1024},
     "hemiola.Communicator.all_gather_blocks": {"out": [np.zeros(4)]},
     "hemiola.Communicator.all_to_all_blocks": {"x": [np.zeros(4)], "out": [np.zeros(4)]},
     "hemiola.Communicator.reduce_scatter_blocks": {"x": [np.zeros(4)]},

@@ -98,6 +98,8 @@ def objects(folder: Path) -> dict[str, Any]:
         "SlowRank": communicator.SlowRank(1, 1.5, 1.5, 7, 0.5),
         "Speeds": hm.codecs.Speeds(1e9, 2e9, 3e9),
         "StreamedSynthesis": StreamedSynthesis(4, 2, 0.5, True),
+        "Row": hm.sweep(ring, "all_reduce", 4096).rows[0],
+        "Sweep": hm.sweep(ring, "all_reduce", [8, 4096]),
         "Synthesis": hm.Synthesis(schedule, 0.5, 0.25, 3, False),
         "Task": task,
         "Timeline": hm.simulate(schedule, ring, 4096, now),

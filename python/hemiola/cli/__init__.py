@@ -44,6 +44,7 @@ COMMANDS = {
     "plan": "Choose the schedule for a collective on a topology, and say why.",
     "synthesize": "Make a schedule for exactly this network, by matching chunks to links or another way.",
     "simulate": "Simulate a schedule on a topology: when each rank is done, and which links are busy.",
+    "sweep": "Predict a collective's time for several topologies, sizes and algorithms, beside the lower bound.",
     "verify": "Prove that schedules are right, or name their faults.",
     "view": "Look at a schedule as chunks by steps, or at measured and predicted times as bars.",
     "topology": "Show, convert and draw networks.",

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many predictions in one table: topologies × collectives × sizes × algorithms × conditions."""
+
+from hemiola.sweep.sweeping import sweep
+from hemiola.sweep.table import Row, Sweep
+
+__all__ = ["Row", "Sweep", "sweep"]
