@@ -324,8 +324,8 @@ class Plan:
         return [told + (f" against {format_seconds(known.seconds)}." if known else ".")]
 
     def _route(self) -> list[str]:
-        if self.topology is None or not self.is_simulated or self.nbytes == 0:
-            return []
+        if self.topology is None or self.alternatives[0].simulated_s is None or self.nbytes == 0:
+            return []  # the schedule may be too large to be made
         told = named_route(self.topology, self.schedule, self.nbytes)
         return [told] if told else []
 

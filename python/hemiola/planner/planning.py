@@ -134,6 +134,7 @@ def plan(
             Searches(effort, bar),
             facts.known,
             facts.traits,
+            facts.levelled,
             messages_are_told=is_network_alone or task.speed.message_s > 0,
             may_be_short=is_network_alone and not watches_ports,
             links_decide=is_network_alone and crowding == shared_message_s == 0 and told.density == 1,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked_when_made
 from hemiola.planner.budget import Searches
 from hemiola.synthesis.full_mesh import is_full_mesh, is_lone_switch
+from hemiola.topology.levelled import levelled
 from hemiola.topology.message_costs import messages_are_free
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import port_speed
@@ -35,6 +37,9 @@ class Facts:
     known : the candidates of the registry, cheapest by formula first; those from outside are checked when made.
     brought : names of those from outside.
     traits : what the network and the conditions are, in the words of `traits_of`.
+    levelled : the same of the network with its odd cables like the others, once, twice and so on. Schedules of a
+        regular network know its shape, which one cable more, or a faster one, hides. `known` are those that are not
+        known without.
     """
 
     task: Task
@@ -43,6 +48,7 @@ class Facts:
     known: tuple[Candidate, ...]
     brought: frozenset[str]
     traits: frozenset[str]
+    levelled: tuple[Facts, ...] = ()
 
 
 @lru_cache(maxsize=8)
@@ -69,7 +75,20 @@ def facts_of(
     checked = tuple(
         replace(one, generate=checked_when_made(one)) if one.name in brought else one for one in known
     )
-    return Facts(task, topology, bound, checked, brought, traits_of(task, topology))
+    facts = Facts(task, topology, bound, checked, brought, traits_of(task, topology))
+    return replace(facts, levelled=tuple(_levelled(facts)))
+
+
+def _levelled(facts: Facts) -> Iterator[Facts]:
+    names = {(one.name, one.variant) for one in facts.known}
+    while (topology := levelled(facts.topology)) is not None:
+        speed = port_speed(topology, facts.task.conditions)
+        task = replace(facts.task, topology=topology, speed=speed)
+        own = (one for one in candidates(task) if not is_brought(one.name))
+        more = tuple(one for one in own if (one.name, one.variant) not in names)
+        names |= {(one.name, one.variant) for one in more}
+        facts = replace(facts, task=task, topology=topology, known=more, traits=traits_of(task, topology))
+        yield facts
 
 
 @dataclass
@@ -78,7 +97,7 @@ class Question:
 
     Attributes
     ----------
-    task, topology, known, traits : as in `Facts`.
+    task, topology, known, traits, levelled : as in `Facts`.
     bound_s : float, the lower bound in seconds.
     searches : Searches, the budget.
     messages_are_told : bool, whether it is known what messages cost: only then may sources send more of them.
@@ -97,6 +116,7 @@ class Question:
     searches: Searches
     known: tuple[Candidate, ...] = ()
     traits: frozenset[str] = frozenset()
+    levelled: tuple[Facts, ...] = ()
     messages_are_told: bool = True
     may_be_short: bool = True
     links_decide: bool = True

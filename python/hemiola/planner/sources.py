@@ -103,9 +103,10 @@ SOURCES = (
 
 def found(question: Question) -> tuple[list[Candidate], list[LeftOut]]:
     """List what may race, in that order, and what is too large to be made for it."""
-    listed = [
-        (source, one) for source in SOURCES if source.concerns(question) for one in source.make(question)
-    ]
+    listed = _listed(question)
+    for times, facts in enumerate(question.levelled, 1):
+        there = {name: getattr(facts, name) for name in ("task", "topology", "known", "traits")}
+        listed += [(source, _of_levelled(one, times)) for source, one in _listed(replace(question, **there))]
     if (sizes := question.task.sizes) is not None:
         listed = [
             (source, one if isinstance(one, LeftOut) or source.knows_sizes else _of_blocks(one, sizes))
@@ -119,6 +120,18 @@ def found(question: Question) -> tuple[list[Candidate], list[LeftOut]]:
         return [one for _, _, one in racing], left_out
     kept, too_large = beside_late_rank(around, others)
     return [*around, *kept], [*left_out, *too_large]
+
+
+def _listed(question: Question) -> list[tuple[Source, Listed]]:
+    return [(source, one) for source in SOURCES if source.concerns(question) for one in source.make(question)]
+
+
+def _of_levelled(one: Listed, times: int) -> Listed:
+    """Return the same with its network named; only a simulation says what it takes on the real one."""
+    note = "of levelled links" if times == 1 else f"of links levelled {times} times"
+    if isinstance(one, LeftOut):
+        return replace(one, label=f"{one.label} {note}")
+    return replace(one, variant=f"{one.variant}, {note}" if one.variant else note, is_simulation=False)
 
 
 def _of_blocks(candidate: Candidate, sizes: BlockSizes) -> Candidate:
