@@ -25,6 +25,9 @@ from hemiola.cluster import Cluster
 from hemiola.machine.capacity import describe_machine
 from hemiola.units import parse_bytes
 
+#: The first turns find schedules, touch memory and try both forms of a quantizer.
+WARM_UP = 8
+
 
 def bfloat16(comm: hm.Communicator, x: Any, out: Any) -> None:
     n = comm.rank_count
@@ -44,13 +47,13 @@ def rank_main(options: argparse.Namespace) -> None:
         "eight bits": lambda: quantizer.all_reduce(comm, x, "average", out=out),
     }
     taken: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(options.turns + 2):
+    for turn in range(options.turns + WARM_UP):
         for place in range(len(ways)):  # each way follows each other one, since caches remember
             name = list(ways)[(place * (1 + turn % 2) + turn) % len(ways)]
             comm.barrier()
             begin = time.perf_counter()
             ways[name]()
-            if turn > 1:  # the first find schedules and touch memory
+            if turn >= WARM_UP:
                 taken[name].append(time.perf_counter() - begin)
     if comm.rank == 0:
         report(options, taken, quantizer.residual is not None)

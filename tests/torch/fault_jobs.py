@@ -82,7 +82,10 @@ def ddp_killed() -> None:
 
 def quantized_killed() -> None:
     """Rank 1 is killed before a pass's first bucket, of eight bits an element."""
-    with mock.patch("hemiola.quantization.choice._pays", return_value=True):
+    with (
+        mock.patch("hemiola.quantization.choice._pays", return_value=True),
+        mock.patch("hemiola.quantization.race.Race.next", return_value=True),
+    ):
         _killed_while_owing(hemiola.torch.QuantizedGradients())
 
 

@@ -178,7 +178,11 @@ def quantized() -> list[Any]:
         assert torch.equal(part.detach(), average)
     choice = "hemiola.quantization.choice"
     forgotten: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # sizes for which plain messages were chosen
-    with mock.patch(f"{choice}._pays", return_value=True), mock.patch(f"{choice}._known", forgotten):
+    with (
+        mock.patch(f"{choice}._pays", return_value=True),
+        mock.patch(f"{choice}._known", forgotten),
+        mock.patch("hemiola.quantization.race.Race.next", return_value=True),
+    ):
         rounding = hemiola_torch.QuantizedGradients()
         model = trained(rounding, hemiola_torch.QuantizedGradients.reduce)
         everybody_has(model.parts)

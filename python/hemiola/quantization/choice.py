@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether an all-reduce goes as eight bits, by which schedule, and on which links: where the network's plain time is
-longer than codec and short messages."""
+longer than codec and short messages, and where calls of both forms have shown it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hemiola._core import EightBitMessages, Schedule, Topology
 from hemiola._core import codecs as core
@@ -19,15 +18,14 @@ from hemiola.algorithms import all_reduce_direct_rounds
 from hemiola.communicator import Communicator
 from hemiola.errors import ArgumentError
 from hemiola.planner.sparse_rule import MARGIN, least_s, link_bandwidth
+from hemiola.quantization.race import Least, Race, Times
 from hemiola.topology.port_speed import port_speed
 
 #: Bytes of a message for each plain byte: a block of 256 elements and its scale.
 SHARE = 260 / 1024
 
-_known: WeakKeyDictionary[Communicator, dict[int, Way | None]] = WeakKeyDictionary()
-
-#: Gives the first rank's byte to all ranks, in place.
-Spread = Callable[[NDArray[np.uint8]], object]
+#: By communicator and size: eight bits with their race against plain messages; None where these are always faster.
+_known: WeakKeyDictionary[Communicator, dict[int, tuple[Way, Race] | None]] = WeakKeyDictionary()
 
 
 class Way(NamedTuple):
@@ -47,20 +45,40 @@ class Way(NamedTuple):
         return EightBitMessages(residual, self.rounds_to)
 
 
-def way_of(comm: Communicator, size: int, spread: Spread) -> Way | None:
-    """Return how `size` float32 elements go as eight bits; None where plain messages take less time.
+class Choice(NamedTuple):
+    """How one call goes.
 
-    The first rank compares the schedules once for each size, and tells the others.
+    Attributes
+    ----------
+    way : Way of eight bits; None for plain messages.
+    note : function that takes a function, which tells when the call began and ended once it is over.
+    """
+
+    way: Way | None
+    note: Callable[[Times], object]
+
+
+def next_choice(comm: Communicator, size: int, least: Least) -> Choice:
+    """Return how the next call of `size` float32 elements goes. All ranks ask together, and get the same form.
+
+    The first rank compares the schedules once for each size. Where eight bits may be faster, timed calls decide.
     """
     known = _known.setdefault(comm, {})
     if size not in known:
-        word = np.zeros(1, np.uint8)
+        pays = np.full(1, np.inf)
         if comm.rank == 0:
-            word[0] = _pays(comm, 4 * size)
+            pays[0] = _pays(comm, 4 * size)
         if comm.rank_count > 1:
-            spread(word)
-        known[size] = Way(_schedule(comm.topology), _rounds_to(comm)) if word[0] else None
-    return known[size]
+            least(pays)
+        known[size] = (Way(_schedule(comm.topology), _rounds_to(comm)), Race()) if pays[0] else None
+    if (found := known[size]) is None:
+        return Choice(None, _forget)
+    way, race = found
+    return Choice(way if race.next(least) else None, race.note)
+
+
+def _forget(_: Times) -> None:
+    """Take the times of a call that no race needs."""
 
 
 def _schedule(network: Topology) -> Schedule:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hemiola.arguments import typed
 from hemiola.communicator import Communicator
 from hemiola.communicator.kinds import ALL_REDUCE
 from hemiola.pruning.residual import unlike
-from hemiola.quantization.choice import Way, way_of
+from hemiola.quantization.choice import Way, next_choice
 
 
 @typed
@@ -38,11 +39,13 @@ class Quantizer:
     no residual. Blocks of magnitudes below 127 times the least normal float32 wait
     in the residual. -0.0 arrives as 0.0.
 
-    The first rank decides for each size, and tells the others: eight bits, where the short messages and the measured
-    time of the codec take at most 2/3 of the plain plan's time. A link whose plain bytes take less time than the codec
-    gets plain sums. Messages are slices, which are rounded, sent and added at the same time. Bytes per rank: 0.254 of a
-    ring's. Memory: one array and a half, a copy of the residual for a failure among them. Error feedback is that of
-    [1-bit SGD, §2]; feedback for the owner's rounding is ours.
+    For each size the first rank compares: eight bits are tried where the short messages and the measured time of the
+    codec take at most 2/3 of the plain plan's time. Then three calls of each form are timed, and the faster form goes
+    on. The other one is tried again from time to time, for at most a hundredth of all time; plain calls pay the
+    residual. So two runs may round differently. A link whose plain bytes take less time than the codec gets plain sums.
+    Messages are slices, which are rounded, sent and added at the same time. Bytes per rank: 0.254 of a ring's. Memory:
+    one array and a half, a copy of the residual for a failure among them. Error feedback is that of [1-bit SGD, §2];
+    feedback for the owner's rounding is ours.
 
     Examples
     --------
@@ -94,14 +97,19 @@ class Quantizer:
         if (wrong := self._wrong(x, op, to)) is not None:
             refused: Any = Complaint(wrong)
             comm.all_reduce(refused, timeout_s=timeout_s)
-        way = way_of(comm, x.size, lambda word: comm.broadcast(word, 0, timeout_s=timeout_s))
+        way, note = next_choice(
+            comm, x.size, lambda times: comm.all_reduce(times, "min", timeout_s=timeout_s)
+        )
         debt, terms, result = self.residual, x, to
         is_known = way is self._left[0] and debt is self._left[1]
         rest = None if way is None else debt if is_known else np.zeros_like(x)
         if rest is not debt and debt is not None:
             terms = result = x + debt  # the whole of it: parts may be of elements that others round now
         schedule, messages = (None, None) if way is None else (way.schedule, way.messages(rest))
+        began_ns = time.monotonic_ns()
         comm._run(ALL_REDUCE, terms, result, op, 0, schedule, False, timeout_s, messages)
+        ended_ns = time.monotonic_ns()
+        note(lambda: (began_ns, ended_ns))
         if result is not to:
             to[...] = result
         self.residual, self._left = rest, (way, rest)

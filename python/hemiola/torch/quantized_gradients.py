@@ -11,7 +11,7 @@ from torch import distributed as dist
 
 from hemiola._core import Complaint
 from hemiola.errors import ArgumentError
-from hemiola.quantization.choice import way_of
+from hemiola.quantization.choice import next_choice
 from hemiola.torch.call import Call
 from hemiola.torch.group import Group
 from hemiola.torch.lookup import group_of
@@ -60,19 +60,23 @@ class QuantizedGradients:
             found = array.text if isinstance(array, Complaint) else f"expected float32, found {array.dtype}"
             raise ArgumentError(f"gradients to quantize: {found}")
         group, (residual, is_new) = group_of(self._process_group), self._residuals.of(bucket)
-        way = way_of(group._comm, array.size, lambda word: _spread(word, group))
+        group.runs("QuantizedGradients, which chooses by the times of calls,")
+        way, note = next_choice(group._comm, array.size, lambda times: _least(times, group))
         self.quantized += way is not None
         if way is None and not residual.any():
-            return self._average(gradient, array, group)
+            return self._average(gradient, array, group, note)
         before = residual.clone()
         if way is None or is_new:
             gradient += residual  # the whole debt: parts may be of elements that others round now
             residual.zero_()
         options = {} if way is None else {"schedule": way.schedule, "sparse": way.messages(values(residual))}
-        return restored_on_failure(residual, before, lambda: self._average(gradient, array, group, **options))
+        return restored_on_failure(
+            residual, before, lambda: self._average(gradient, array, group, note, **options)
+        )
 
-    def _average(self, gradient: Any, array: Any, group: Group, **options: Any) -> Any:
+    def _average(self, gradient: Any, array: Any, group: Group, note: Any, **options: Any) -> Any:
         work = group._run([Call("all_reduce", array, "average", **options)], [gradient], None)
+        note(work.times_ns)
         return work.get_future().then(lambda reduced: reduced.value()[0])
 
     def state_dict(self, model: Any) -> dict[str, Any]:
@@ -99,5 +103,5 @@ class QuantizedGradients:
         self._residuals.load(model, state["residuals"])
 
 
-def _spread(word: Any, group: Group) -> None:
-    group._run([Call("broadcast", word, 0)], [torch.from_numpy(word)], None).wait()
+def _least(times: Any, group: Group) -> None:
+    group._run([Call("all_reduce", times, "min")], [torch.from_numpy(times)], None).wait()
