@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The race between eight bits and plain messages, by times that a test makes up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of two forms of messages is faster, by the times of a job's own calls. All ranks come to the same answer."""
 
 from __future__ import annotations
