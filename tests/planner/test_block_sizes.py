@@ -145,33 +145,18 @@ def test_a_call_shares_nics_where_some_have_much_more_to_do() -> None:
     network = hm.topologies.hosts(4, 8, 8, **{**NICS, "nic_bandwidth": 1e9})
     table = np.zeros((32, 32), np.int64)
     table[0] = 8 << 20
-    schedule = schedule_of_blocks(network, BlockSizes.of(table, 32), has_messages=True, shares_memory=False)
+    schedule = schedule_of_blocks(network, BlockSizes.of(table, 32))
     assert schedule is not None
     assert hm.verify(schedule) == []
     per_rank = BlockSizes.of(table, 32).per_rank
     assert hm.simulate(schedule, network, per_rank).seconds < 0.15 * 24 * (8 << 20) / 1e9
 
 
-def test_a_call_sends_blocks_directly_where_sharing_gains_nothing() -> None:
+def test_a_call_needs_no_schedule_for_its_sizes_where_sharing_gains_nothing() -> None:
     even = BlockSizes.of(np.full((8, 8), 1 << 20), 8)
     small = BlockSizes.of(np.diag(np.ones(7, np.int64), 1), 8)
     own_nics = hm.topologies.hosts(2, 4, 4, **NICS)
     one_nic = hm.topologies.hosts(2, 4, 1, **NICS)
-    for network, sizes in ((own_nics, even), (own_nics, small), (one_nic, even), (one_nic, small)):
-        assert schedule_of_blocks(network, sizes, has_messages=True, shares_memory=False) is None
-        by_schedule = schedule_of_blocks(network, sizes, has_messages=False, shares_memory=False)
-        assert by_schedule is not None
-        assert by_schedule.step_count == 1
-
-
-def test_a_call_sends_much_between_hosts_by_a_schedule_and_not_in_memory() -> None:
-    # Given hosts of 2 ranks behind one NIC of 25 MB/s, and blocks of 64 KiB. Derivation: each NIC sends 2 · 6 of them,
-    # 31 ms, and a tenth of that is more than the 20 us · 64 of making a schedule. With blocks of 16 KiB it is less.
-    network = hm.topologies.hosts(4, 2, 1, **{**NICS, "nic_bandwidth": 25e6})
-    much, little = (BlockSizes.of(np.full((8, 8), size), 8) for size in (64 << 10, 16 << 10))
-    schedule = schedule_of_blocks(network, much, has_messages=True, shares_memory=False)
-    assert schedule is not None
-    assert hm.verify(schedule) == []
-    assert schedule.step_count == 1
-    assert schedule_of_blocks(network, little, has_messages=True, shares_memory=False) is None
-    assert schedule_of_blocks(network, much, has_messages=True, shares_memory=True) is None
+    one_host = hm.topologies.switch(8, latency_s=1e-6, bandwidth=1e9)
+    for network, sizes in ((own_nics, even), (own_nics, small), (one_nic, even), (one_host, even)):
+        assert schedule_of_blocks(network, sizes) is None

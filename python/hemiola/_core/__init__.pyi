@@ -1720,6 +1720,13 @@ class Complaint:
     @property
     def text(self) -> str: ...
 
+class BlockTable:
+    """
+    The bytes of an all-to-all's blocks, by giver, then taker; in place of a call's `schedule`, which is then the planner's choice.
+    """
+
+    def __init__(self, sizes: NDArray[numpy.int64]) -> None: ...
+
 def wire_names() -> list[str]:
     """The kinds of wire that HEMIOLA_WIRE may ask for."""
 

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,60 +25,44 @@ _NAME_BYTES = 24
 _name_of = cache(str)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """An array's bytes, where they lie, whatever type lies there: what is only moved need not be known; how many
-    elements it has, and the name of their type."""
-
-    memory: NDArray[np.uint8]
-    size: int
-    dtype: str
-
-    @classmethod
-    def of(cls, array: object) -> Block:
-        """Show the memory of whatever other collectives take as an array, and of NumPy's arrays of any type.
-
-        Raises ArgumentError for what is none, has gaps, or is of Python objects.
-        """
-        if not isinstance(array, np.ndarray):
-            return cls(*bytes_of_array(array))
-        if not array.flags.c_contiguous:
-            raise ArgumentError("expected a contiguous array, found one that is not; pass a copy")
-        if array.dtype.hasobject:
-            raise ArgumentError(f"expected elements that are not Python objects, found {array.dtype}")
-        return cls(array.reshape(-1).view(np.uint8), array.size, _name_of(array.dtype))
-
-
-def blocks(name: str, arrays: object, n: int) -> list[Block] | Complaint:
-    """Return the memory of what should be a contiguous array for each rank, or what is wrong with it."""
-    wrong = arrays if isinstance(arrays, Complaint) else _not_a_list(name, arrays, n)
-    if wrong is not None:
-        return wrong
-    found = []
-    for rank, array in enumerate(cast("Sequence[object]", arrays)):
-        try:
-            found.append(Block.of(array))
-        except ArgumentError as error:
-            return Complaint(f"{name} for rank {rank}: {error}")
-    return found
-
-
 def words_of_blocks(
-    call: str, given: list[Block] | Complaint, taken: list[Block] | Complaint, schedule: Schedule | None
+    call: str, given: object, taken: object, n: int, schedule: Schedule | None
 ) -> Words | Complaint:
-    """Return what this rank tells about its blocks, or what is wrong with them."""
-    if isinstance(given, Complaint):
-        return given
-    if isinstance(taken, Complaint):
-        return taken
-    dtypes = {block.dtype for block in (*given, *taken)}
+    """Return what this rank tells about its lists of n arrays, or what is wrong with them."""
+    sizes, dtypes, element_bytes = [], set(), 0
+    for name, arrays in (("x", given), ("out", taken)):
+        if not isinstance(arrays, (list, tuple)) or len(arrays) != n:
+            found = f"{len(arrays)} of them" if isinstance(arrays, (list, tuple)) else repr(arrays)
+            wrong = Complaint(f"expected a list with an array for each of {n} ranks as {name}, found {found}")
+            return arrays if isinstance(arrays, Complaint) else wrong
+        for rank, array in enumerate(arrays):
+            try:
+                size, dtype, one = _elements(array, is_written=name == "out")
+            except ArgumentError as error:
+                return Complaint(f"{name} for rank {rank}: {error}")
+            sizes.append(size)
+            dtypes.add(dtype)
+            element_bytes = max(element_bytes, one)
     if len(dtypes) > 1:
         return Complaint(f"{call}: expected blocks of one dtype, found {', '.join(sorted(dtypes))}")
-    if any(not block.memory.flags.writeable for block in taken):
-        return Complaint(f"{call}: expected arrays that can be written to as out, found one that cannot")
-    element_bytes = max(block.memory.size // max(block.size, 1) for block in (*given, *taken))
-    sizes = [block.size for block in (*given, *taken)]
-    return words(sizes, element_bytes, next(iter(dtypes)), schedule)
+    return words(sizes, element_bytes, dtypes.pop(), schedule)
+
+
+def _elements(array: object, *, is_written: bool) -> tuple[int, str, int]:
+    """Return an array's number of elements, the name of their type, and the bytes of one; raise ArgumentError where its
+    bytes cannot be moved, or written."""
+    if isinstance(array, np.ndarray):
+        size, dtype, one, flags = array.size, _name_of(array.dtype), array.dtype.itemsize, array.flags
+        if array.dtype.hasobject:
+            raise ArgumentError(f"expected elements that are not Python objects, found {dtype}")
+        if not flags.c_contiguous:
+            raise ArgumentError("expected a contiguous array, found one that is not; pass a copy")
+    else:
+        memory, size, dtype = bytes_of_array(array)
+        one, flags = memory.size // max(size, 1), memory.flags
+    if is_written and not flags.writeable:
+        raise ArgumentError("expected an array that can be written to, found one that cannot")
+    return size, dtype, one
 
 
 def words(sizes: Sequence[int], element_bytes: int, dtype: str, schedule: Schedule | None = None) -> Words:
@@ -98,19 +80,25 @@ def words_count(n: int) -> int:
 def agreed_sizes(call: str, every: Words, schedule: Schedule | None) -> BlockSizes:
     """Return the bytes of all blocks; raise MismatchError where ranks do not fit together, the same on all of them."""
     n = len(every)
-    gives, expects, dtypes = every[:, :n], every[:, n : 2 * n], every[:, 2 * n + 2 :]
-    for giver, taker in np.argwhere(gives != expects.T):
+    gives, expects, rest = every[:, :n], every[:, n : 2 * n], every[:, 2 * n + 1 :]
+    if not (gives == expects.T).all():
+        giver, taker = np.argwhere(gives != expects.T)[0]
         raise MismatchError(
             f"{call}: rank {giver} gives rank {taker} {gives[giver, taker]} elements, rank {taker} expects "
             f"{expects[taker, giver]} of rank {giver}; sizes must fit together"
         )
-    for rank in np.flatnonzero((dtypes != dtypes[0]).any(axis=1)):
-        first, other = (row.tobytes().rstrip(b"\0").decode() for row in (dtypes[0], dtypes[rank]))
+    for rank in np.flatnonzero((rest != rest[0]).any(axis=1)):
+        first, other = (row[1:].tobytes().rstrip(b"\0").decode() for row in (rest[0], rest[rank]))
+        if first != other:
+            raise MismatchError(
+                f"{call}: rank 0 has blocks of {first}, rank {rank} of {other}; dtypes must be equal"
+            )
         raise MismatchError(
-            f"{call}: rank 0 has blocks of {first}, rank {rank} of {other}; dtypes must be equal"
+            f"{call}: rank {rank} has another schedule than rank 0; pass the same on all ranks"
         )
-    sizes = BlockSizes.of(gives * int(every[:, 2 * n].max()), n)
-    _check_schedules(call, every[:, 2 * n + 1], schedule, sizes)
+    sizes = BlockSizes(n, (gives * every[:, 2 * n].max()).tobytes())
+    if schedule is not None and sizes.total:
+        _check_schedule(call, schedule, sizes)
     return sizes
 
 
@@ -127,25 +115,11 @@ def not_for_blocks(schedule: object, n: int) -> Complaint | None:
     return checked if isinstance(checked, Complaint) else None
 
 
-def _check_schedules(call: str, hashes: NDArray[np.int64], own: Schedule | None, sizes: BlockSizes) -> None:
-    """Raise on all ranks where their schedules differ, or do not have these blocks."""
-    for rank in np.flatnonzero(hashes != hashes[0]):
-        raise MismatchError(
-            f"{call}: rank {rank} has another schedule than rank 0; pass the same on all ranks"
-        )
-    if own is None or not sizes.total:
-        return
-    has = np.asarray(own.chunk_weights).reshape(*sizes.table.shape, -1).sum(axis=2)
+def _check_schedule(call: str, schedule: Schedule, sizes: BlockSizes) -> None:
+    """Raise where a schedule does not have these blocks; all ranks have the same."""
+    has = np.asarray(schedule.chunk_weights).reshape(*sizes.table.shape, -1).sum(axis=2)
     for src, dst in np.argwhere(has != sizes.table):
         raise MismatchError(
             f"{call}: the schedule has {has[src, dst]} bytes from rank {src} to rank {dst}, the block there has "
             f"{sizes.table[src, dst]}; plan for the sizes of these blocks"
         )
-
-
-def _not_a_list(name: str, arrays: object, n: int) -> Complaint | None:
-    """Return that something is no list of n, if so."""
-    if isinstance(arrays, (list, tuple)) and len(arrays) == n:
-        return None
-    found = f"{len(arrays)} of them" if isinstance(arrays, (list, tuple)) else repr(arrays)
-    return Complaint(f"expected a list with an array for each of {n} ranks as {name}, found {found}")

@@ -14,47 +14,34 @@ from hemiola.topology.host_ports import HostPorts, ports_between_hosts
 #: Seconds of a core for each pair of ranks: making two schedules and comparing them took 8 to 16 us (8 to 64 ranks,
 #: Xeon); then one is compiled.
 _MAKING_S = 20e-6
-#: The share of the time of messages between hosts that a direct exchange by a schedule saves: 0.02 to 0.29 of it on 4
-#: hosts of 1 or 2 ranks at 200 Mbit/s (docs/results/skewed_exchange.md). All messages move at once, unpaced.
-_SAVED_BY_SCHEDULE = 0.1
 
 
-def schedule_of_blocks(
-    network: Topology, sizes: BlockSizes, *, has_messages: bool, shares_memory: bool
-) -> Schedule | None:
+def schedule_of_blocks(network: Topology, sizes: BlockSizes) -> Schedule | None:
     """Choose how blocks move, in the same way on all ranks that know the network and the sizes.
 
     Parameters
     ----------
     network : Topology of the ranks.
     sizes : BlockSizes, in bytes.
-    has_messages : bool, whether ranks can send blocks without a schedule.
-    shares_memory : bool, whether all ranks share memory, where messages are copied once and schedules gain nothing.
 
     Returns
     -------
-    Schedule that shares each host's blocks between its NICs, where the busiest link has so much less to do that making
-    the schedule pays; or of a direct exchange, where NICs between hosts have so much to do that it pays, or there are
-    no messages. Else None: blocks go as messages.
+    Schedule that shares each host's blocks between its NICs, where the busiest link has so much less to do than when
+    each block goes directly that making the schedule pays. Else None: the schedule for blocks of one size serves.
     """
-    if not sizes.total:
+    ports = None if network.node_count == 1 else ports_between_hosts(network)
+    if ports is None:
         return None
     made_s = _MAKING_S * sizes.rank_count**2
-    ports = None if shares_memory or network.node_count == 1 else ports_between_hosts(network)
-    busiest_s, shared_s = (0.0, 0.0) if ports is None else _seconds_of_nics(network, ports, sizes.table)
-    may_share = busiest_s - shared_s > made_s
-    goes_directly = not has_messages or _SAVED_BY_SCHEDULE * busiest_s > made_s
-    if not may_share and not goes_directly:
+    busiest_s, shared_s = _seconds_of_nics(network, ports, sizes.table)
+    if busiest_s - shared_s <= made_s:
         return None
+    per_host = sizes.rank_count // network.node_count
+    turns = np.ones((network.node_count, network.node_count), np.int64)
+    shared = exchange_through_hosts(sizes.table, turns, per_host)
     direct = sizes.given_to(algorithms.get("all_to_all_direct").generate(sizes.rank_count))
-    if may_share:
-        per_host = sizes.rank_count // network.node_count
-        turns = np.ones((network.node_count, network.node_count), np.int64)
-        shared = exchange_through_hosts(sizes.table, turns, per_host)
-        direct_s, shared_s = (busiest_link_s(one, network, sizes.per_rank, {}) for one in (direct, shared))
-        if direct_s - shared_s > made_s:
-            return shared
-    return direct if goes_directly else None
+    direct_s, shared_s = (busiest_link_s(one, network, sizes.per_rank, {}) for one in (direct, shared))
+    return shared if direct_s - shared_s > made_s else None
 
 
 def _seconds_of_nics(network: Topology, ports: HostPorts, table: Integers) -> tuple[float, float]:

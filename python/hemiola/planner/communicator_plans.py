@@ -209,11 +209,8 @@ class CommunicatorPlans:
         return taken_s + self._shared_message_s * len(distinct_messages(schedule))
 
     def schedule_of_blocks(self, sizes: BlockSizes) -> Schedule | None:
-        """Return the schedule by which blocks of these sizes move, the same on all ranks; None: they go as messages."""
-        has_messages = self._emulated is None
-        return schedule_of_blocks(
-            self.network(), sizes, has_messages=has_messages, shares_memory=self._shares_memory
-        )
+        """Return a schedule for these very sizes, the same on all ranks; None: that of blocks of one size serves."""
+        return None if self._shares_memory else schedule_of_blocks(self.network(), sizes)
 
     def fastest_network(self) -> Topology:
         """Return a network on which the lower bound holds for every schedule. Ranks that share memory are planned for

@@ -171,6 +171,18 @@ std::string ArrayArgument::take_blocks_of_any_size(nb::handle object) {
   return take_list(object, true);
 }
 
+void ArrayArgument::take_as_bytes() {
+  const auto bytes = static_cast<std::int64_t>(bytes_of(view_.dtype));
+  shape_ = {view_.byte_count()};
+  if (view_.block_elements) {
+    auto sizes = std::make_shared<std::vector<std::int64_t>>(*view_.block_elements);
+    for (std::int64_t& size : *sizes) size *= bytes;
+    view_.block_elements = std::move(sizes);
+  }
+  view_.dtype = DType::uint8;
+  view_.shape = shape_;
+}
+
 std::string ArrayArgument::take_list(nb::handle object, bool of_any_size) {
   auto sizes = std::make_shared<std::vector<std::int64_t>>();
   auto blocks = std::make_shared<std::vector<std::byte*>>();

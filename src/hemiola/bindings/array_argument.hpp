@@ -39,6 +39,8 @@ class ArrayArgument {
   std::string take_blocks(nanobind::handle object);
   /// The same of a list or tuple of arrays of any sizes.
   std::string take_blocks_of_any_size(nanobind::handle object);
+  /// Has the view show bytes, whatever lies there.
+  void take_as_bytes();
   const ArrayView& view() const { return view_; }
 
  private:

@@ -78,6 +78,8 @@ void CallArguments::read_array(nb::handle object, ArrayArgument* argument, std::
   if (object.is_none()) return;
   const std::string wrong = call_.has_blocks_of_any_size ? argument->take_blocks_of_any_size(object)
                                                          : argument->take_blocks(object);
+  if (wrong.empty() && call_.has_blocks_of_any_size && call_.kind == OperationKind::all_to_all)
+    argument->take_as_bytes();  // which are only moved
   if (wrong.empty()) [[likely]]
     *view = argument->view();
   else if (nb::isinstance<Complaint>(object))
@@ -114,6 +116,8 @@ void CallArguments::read_schedule(nb::handle object) {
     return;
   if (nb::isinstance<Schedule>(object)) {
     call_.schedule = share(object);
+  } else if (nb::isinstance<BlockTable>(object)) {
+    call_.block_table = nb::cast<const BlockTable&>(object).sizes;
   } else if (const auto name = text_of(object)) {
     call_.algorithm = *name;
   } else {

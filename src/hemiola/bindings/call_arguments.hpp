@@ -27,6 +27,11 @@ struct PremulSum {
   double factor;
 };
 
+/// The bytes of an all-to-all's blocks, by giver, then taker; passed in place of a call's `schedule`.
+struct BlockTable {
+  std::shared_ptr<const std::vector<std::int64_t>> sizes;
+};
+
 /// Messages of eight bits an element; passed in place of a call's `sparse`.
 struct EightBitMessages {
   nanobind::object residual;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -396,6 +397,18 @@ void bind_runtime(nb::module_& m) {
                         "The error in an argument; passed in its place, so that the other ranks learn of it.")
       .def(nb::init<std::string>(), "text"_a)
       .def_ro("text", &Complaint::text);
+  nb::class_<BlockTable>(
+      m, "BlockTable",
+      "The bytes of an all-to-all's blocks, by giver, then taker; in place of a call's `schedule`, "
+      "which is then the planner's choice.")
+      .def(
+          "__init__",
+          [](BlockTable* table,
+             const nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& of) {
+            new (table) BlockTable{
+                std::make_shared<const std::vector<std::int64_t>>(of.data(), of.data() + of.size())};
+          },
+          "sizes"_a, nb::sig("def __init__(self, sizes: NDArray[numpy.int64]) -> None"));
   m.def("wire_names", &wire_names, "The kinds of wire that HEMIOLA_WIRE may ask for.");
   nb::class_<EightBitMessages>(m, "EightBitMessages",
                                "Messages of eight bits an element; in place of a call's `sparse`.")

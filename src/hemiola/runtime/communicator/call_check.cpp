@@ -106,29 +106,49 @@ bool is_in_place(const Call& call, Rank self, std::int64_t block_bytes) {
   return false;
 }
 
-/// Blocks must be as long as the schedule's, whose chunks' weights are their elements.
-CallShape check_blocks_by_weight(const Call& call, Rank self) {
-  const auto kind = CollectiveKind::all_to_all;
-  if (!call.schedule || call.schedule->collective().kind() != kind)
-    throw ArgumentError("expected a schedule of an all_to_all, whose weights say how long blocks are");
-  const BufferLayout layout(call.schedule->collective(), call.schedule->chunk_weights(), kBlocksByWeight, 1);
-  const auto check = [](const std::optional<ArrayView>& array, const std::vector<std::int64_t>& begins,
-                        const char* what) {
-    if (!array || !array->block_elements || array->block_elements->size() + 1 != begins.size())
-      throw ArgumentError(std::string(what) + ": expected a list with an array for each rank");
-    for (std::size_t i = 0; i + 1 < begins.size(); ++i)
-      if ((*array->block_elements)[i] != begins[i + 1] - begins[i])
-        throw ArgumentError(std::string(what) + " for rank " + std::to_string(i) + ": expected " +
-                            std::to_string(begins[i + 1] - begins[i]) +
-                            " elements, as the schedule says, found " +
-                            std::to_string((*array->block_elements)[i]));
-  };
-  check(call.input, layout.input_begins(self), "the array");
-  check(call.output, layout.output_begins(self), "out");
+/// Throws unless a list has an array of each of these sizes.
+void check_sizes(const std::optional<ArrayView>& array, const std::vector<std::int64_t>& sizes,
+                 const char* what) {
+  if (!array || !array->block_elements || array->block_elements->size() != sizes.size())
+    throw ArgumentError(std::string(what) + ": expected a list with an array for each rank");
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if ((*array->block_elements)[i] != sizes[i])
+      throw ArgumentError(std::string(what) + " for rank " + std::to_string(i) + ": expected " +
+                          std::to_string(sizes[i]) + " elements, as was agreed, found " +
+                          std::to_string((*array->block_elements)[i]));
+}
+
+/// The elements of an all_to_all's blocks, as its table or its schedule's weights say.
+std::vector<std::int64_t> table_of(const Call& call, int rank_count) {
+  const auto ranks = static_cast<std::size_t>(rank_count);
+  if (call.block_table && call.block_table->size() == ranks * ranks) return *call.block_table;
+  if (call.block_table || !call.schedule ||
+      call.schedule->collective().kind() != CollectiveKind::all_to_all ||
+      call.schedule->collective().rank_count() != rank_count)
+    throw ArgumentError("expected a table or a schedule of an all_to_all of " + std::to_string(rank_count) +
+                        " ranks, which says how long blocks are");
+  const auto chunks = static_cast<std::size_t>(call.schedule->chunk_count()) / (ranks * ranks);
+  const auto weights = call.schedule->chunk_weights();
+  std::vector<std::int64_t> table(ranks * ranks, weights.empty() ? static_cast<std::int64_t>(chunks) : 0);
+  for (std::size_t chunk = 0; chunk < weights.size(); ++chunk) table[chunk / chunks] += weights[chunk];
+  return table;
+}
+
+/// Blocks must be as long as all ranks have agreed.
+CallShape check_exchange(const Call& call, Rank self, int rank_count) {
+  const std::vector<std::int64_t> table = table_of(call, rank_count);
+  std::vector<std::int64_t> given, taken;
+  for (Rank other : indices<Rank>(rank_count)) {
+    given.push_back(table[static_cast<std::size_t>(self * rank_count + other)]);
+    taken.push_back(table[static_cast<std::size_t>(other * rank_count + self)]);
+  }
+  check_sizes(call.input, given, "the array");
+  check_sizes(call.output, taken, "out");
   check_array(*call.input, "the array", false);
   check_array(*call.output, "out", true);
   check_apart(*call.input, *call.output);
-  return {kBlocksByWeight, false};
+  if (!call.block_table) return {kBlocksByWeight, false, {}};
+  return {*std::ranges::max_element(table), false, table};
 }
 
 void check_reduction(const Call& call, DType dtype);
@@ -200,7 +220,7 @@ CallShape check_call(const Call& call, Rank self, int rank_count) {
     throw ArgumentError("expected a root in 0 … " + std::to_string(rank_count - 1) + ", found " +
                         std::to_string(call.root));
   if (call.has_blocks_of_any_size)
-    return call.kind == OperationKind::all_to_all ? check_blocks_by_weight(call, self)
+    return call.kind == OperationKind::all_to_all ? check_exchange(call, self, rank_count)
                                                   : check_blocks_of_any_size(call, self, rank_count);
   const bool has_input = needs_input(call, self), has_output = needs_output(call, self);
   if (has_input && !call.input) throw ArgumentError("rank " + std::to_string(self) + " must pass an array");

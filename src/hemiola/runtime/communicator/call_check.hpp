@@ -11,7 +11,8 @@ namespace hemiola {
 
 /// How the arrays of a correct call relate.
 struct CallShape {
-  std::int64_t block_elements = 0;  ///< see BufferLayout; of blocks that differ, on average
+  /// See BufferLayout. Of blocks that differ, their mean; of an exchange, the longest.
+  std::int64_t block_elements = 0;
   bool in_place = false;
   std::vector<std::int64_t> block_sizes = {};  ///< where blocks differ
 };

@@ -2,6 +2,7 @@
 #include "hemiola/runtime/communicator/call_desk.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/hash.hpp"
@@ -183,9 +184,12 @@ CallDesk::Prepared CallDesk::make(const PreparedCall& call, const std::shared_pt
   made.found = findings(key, call.operation.signature);
   made.coding = coding_of(key.sparse);
   made.source = schedule;
-  if (!made.source) choose(call, patient, &made);
+  if (!made.source && key.is_of_one_call())
+    made = made_for_one_size(call, schedule, patient);
+  else if (!made.source)
+    choose(call, patient, &made);
   check_schedule(made.source.collective(), key, ranks);
-  made.digest = key.is_of_one_call() ? made.source.digest() : digest(made.source);
+  made.digest = key.block_elements == kBlocksByWeight ? made.source.digest() : digest(made.source);
   if (!key.block_sizes.empty()) made.digest = with_sizes(made.digest, key.block_sizes);
   const auto element_bytes = static_cast<int>(bytes_of(key.dtype));
   const bool reduces = made.source.collective().is_reducing();
@@ -199,6 +203,19 @@ CallDesk::Prepared CallDesk::make(const PreparedCall& call, const std::shared_pt
                      : programs.get(made.source, of_program);
   made.arithmetic = {key.dtype, key.op == Op::premul_sum && !reduces ? Op::sum : key.op, ranks};
   return made;
+}
+
+/// For blocks of one size, as long as the longest or up to twice as long: what differs from call to call is made from that.
+CallDesk::Prepared CallDesk::made_for_one_size(const PreparedCall& call,
+                                               const std::shared_ptr<const Schedule>& schedule,
+                                               const Patient& patient) {
+  PreparedCall alike;
+  alike.operation.signature = call.operation.signature;
+  alike.key = call.key;
+  alike.key.block_sizes.clear();
+  alike.key.block_elements =
+      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(call.key.block_elements)));
+  return look_up(alike, schedule, patient);
 }
 
 void CallDesk::choose(const PreparedCall& call, const Patient& patient, Prepared* made) {

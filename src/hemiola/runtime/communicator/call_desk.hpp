@@ -54,8 +54,10 @@ struct Call {
   std::shared_ptr<const std::vector<bool>> rounds_to = {};
   std::shared_ptr<const Schedule> schedule;  ///< null: choose one
   std::string algorithm;                     ///< then of this name; empty: any
-  /// Lists may have arrays of any sizes. Of an all_to_all the schedule's weights say these: see kBlocksByWeight.
-  bool has_blocks_of_any_size = false;
+  bool has_blocks_of_any_size = false;       ///< lists may have arrays of any sizes
+  /// Of such an all_to_all: the elements of all blocks, by giver, then taker. Null: its schedule's weights say these (see
+  /// kBlocksByWeight).
+  std::shared_ptr<const std::vector<std::int64_t>> block_table = {};
   double timeout_s = 0;   ///< 0: the communicator's
   std::string complaint;  ///< of the caller: its arguments cannot even be written here
 };
@@ -108,6 +110,8 @@ class CallDesk {
   Prepared make(const PreparedCall& call, const std::shared_ptr<const Schedule>& schedule,
                 const Patient& patient);
   void choose(const PreparedCall& call, const Patient& patient, Prepared* made);
+  Prepared made_for_one_size(const PreparedCall& call, const std::shared_ptr<const Schedule>& schedule,
+                             const Patient& patient);
   Findings findings(const Key& key, const Signature& call) const;
   Bytes agreed_recipe(Question* question, const Key& key, const Signature& call, const Patient& patient);
   Selection followed(const Bytes& recipe, const Question& question) const;

@@ -29,8 +29,10 @@ struct CallKey {
 
   /// Whether it leaves the schedule to the planner, and so to the findings.
   bool is_ours_to_choose() const { return asked_for == nullptr && algorithm == nullptr; }
-  /// Whether the schedule was made for the sizes of one call, which seldom come again.
-  bool is_of_one_call() const { return block_elements == kBlocksByWeight; }
+  /// Whether its program is for the sizes of one call, which seldom come again.
+  bool is_of_one_call() const {
+    return block_elements == kBlocksByWeight || (kind == OperationKind::all_to_all && !block_sizes.empty());
+  }
   friend auto operator<=>(const CallKey&, const CallKey&) = default;
 };
 

@@ -72,7 +72,7 @@ BufferLayout::BufferLayout(const Collective& collective, std::span<const std::in
   place_chunks(chunk_weights, bytes_of_block_.empty() ? one_size : bytes_of_block_, element_bytes);
   if (bytes_of_block_.empty()) return;
   for (std::int64_t& elements : bytes_of_block_) elements *= element_bytes;
-  by_weight ? place_blocks_between() : place_blocks_by_owner();
+  collective.kind() == CollectiveKind::all_to_all ? place_blocks_between() : place_blocks_by_owner();
 }
 
 void BufferLayout::place_chunks(std::span<const std::int64_t> chunk_weights,

@@ -24,7 +24,8 @@ inline constexpr std::int64_t kBlocksByWeight = -1;
 /// The chunks of a block lie in it in order, sized by their weights to the nearest element.
 class BufferLayout {
  public:
-  /// `block_sizes`, where blocks by owner differ: the elements of each, instead of `block_elements`.
+  /// `block_sizes`, where blocks differ: the elements of each, instead of `block_elements`. In the order of owners; of an
+  /// all_to_all by src, then dst.
   ///
   /// Throws ArgumentError when a block of more than 0 elements has no chunk (or only weightless ones).
   BufferLayout(const Collective& collective, std::span<const std::int64_t> chunk_weights,
