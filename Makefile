@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find src python/hemiola -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
 
-.PHONY: demo quick wheel test test-all check format generate build clean help
+.PHONY: demo docs quick wheel test test-all check format generate build clean help
 
 help:     ## list the targets
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 18
@@ -29,6 +29,10 @@ format: $(VENV)/.test  ## rewrite sources in the project's format
 	$(BIN)/ruff format -q python papers tests benchmarks scripts
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format -i
 
+docs: $(VENV)/.test  ## build the site into build/docs/site; open its index.html
+	$(BIN)/python scripts/site_pages.py build/docs/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 generate: $(VENV)/.test  ## rewrite what is generated: stubs, tables, public names, the map
 	$(BIN)/python scripts/generate.py
 
@@ -39,7 +43,7 @@ $(VENV)/.demo: $(SOURCES) scripts/setup.sh
 	@touch $@
 
 $(VENV)/.test: $(SOURCES) scripts/setup.sh
-	PYTHON=$(PYTHON) scripts/setup.sh demo test test-all check
+	PYTHON=$(PYTHON) scripts/setup.sh demo test test-all docs check
 	@touch $(VENV)/.demo $@
 
 wheel:    ## build a wheel into dist, as a release does

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/api, a page for each public module, from the docstrings; scripts/generate.py calls it."""
+"""Writes docs/reference/api, a page for each public module, for scripts/generate.py; and docstrings as Markdown."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ _ITEMS = ("Parameters", "Returns", "Yields", "Raises", "Warns", "Attributes")
 _ITEM = re.compile(r"^(\S.*)\n?((?:(?: +.*|)\n?)*)", re.M)
 #: A table of reStructuredText, between its lines of equals signs.
 _TABLE = re.compile(r"^=+(?: +=+)+\n(?:.+\n)+?=+(?: +=+)+\n(?:.+\n)+?=+(?: +=+)+\n", re.M)
+
+#: Of a module, a constant, and a name that another module has.
+_ELSEWHERE = re.compile(r": module$|^[\w.]+ = | is hemiola\.")
 
 
 def pages(stubs: Mapping[Path, str]) -> dict[str, str]:
@@ -37,15 +40,19 @@ def index(doors: Mapping[str, list[Entry]]) -> str:
 
 
 def page(door: str, entries: list[Entry]) -> str:
-    """Return the page of a module: a section for each name, and a smaller one for each member of a class."""
-    lines = [f"# {door}", "", "Generated from the docstrings (`make generate`); do not edit."]
-    for entry in entries:
-        member = entry.line.startswith("    ")
-        if member and not entry.docstring:
-            lines += [f"- `{entry.line.strip()}`"]
-            continue
-        lines += ["", f"{'###' if member else '##'} {_name(entry.line)}", "", f"    {entry.line.strip()}", ""]
-        lines += [*rendered(entry.docstring), ""] if entry.docstring else []
+    """Return the page of a module: a line for each name that is elsewhere, a directive for each that is defined here."""
+    lines = [
+        f"# {door}",
+        "",
+        "<!-- Generated (make generate). The site (make docs) has the docstrings here. -->",
+        "",
+    ]
+    own = [each.line for each in entries if each.line[0] != " "]
+    lines += [f"- `{line}`" for line in own if _ELSEWHERE.search(line)]
+    lines += [
+        f"\n::: {door}.{name}"
+        for name in dict.fromkeys(_name(line) for line in own if not _ELSEWHERE.search(line))
+    ]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

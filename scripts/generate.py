@@ -4,7 +4,7 @@
 Generated: the type stubs of the C++ module and of hemiola.algorithms; in docs/reference algorithms.md (the registry),
 cli.md (the commands' help), exit-codes.md, errors.md, environment.md (the variables), public_names.txt (the names to
 rely on) and api/ (the docstrings); the map in CONTRIBUTING.md (the folders' doors); the table in README.md
-(docs/results/shared_memory.md)."""
+(docs/results/shared_memory.md); the list of pages in mkdocs.yml."""
 
 import argparse
 import difflib
@@ -23,6 +23,7 @@ import exit_codes_table
 import folder_map
 import public_names
 import readme_table
+import site_nav
 
 ROOT = Path(__file__).resolve().parent.parent
 LICENCE = "# SPDX-License-Identifier: Apache-2.0\n"
@@ -56,6 +57,7 @@ def generated() -> dict[Path, str]:
         **{ROOT / "docs/reference/api" / name: page for name, page in api_reference.pages(core).items()},
         ROOT / "CONTRIBUTING.md": folder_map.text(),
         ROOT / "README.md": readme_table.text(),
+        ROOT / "mkdocs.yml": site_nav.text(),
     }
 
 
