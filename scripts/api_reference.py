@@ -40,7 +40,7 @@ def index(doors: Mapping[str, list[Entry]]) -> str:
 
 
 def page(door: str, entries: list[Entry]) -> str:
-    """Return the page of a module: a line for each name that is elsewhere, a directive for each that is defined here."""
+    """Return the page of a module: a line for each name defined elsewhere, a directive for each other one."""
     lines = [
         f"# {door}",
         "",

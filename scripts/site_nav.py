@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the list of pages at the end of mkdocs.yml, by the parts of the documentation; scripts/generate.py calls it."""
+"""Writes the list of pages at the end of mkdocs.yml by the parts of the documentation, for scripts/generate.py."""
 
 from pathlib import Path
 

@@ -22,7 +22,9 @@ def main(target: Path) -> None:
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
     wanted = [
-        Path(name) for name in tracked if name.startswith("docs/") or ("/" not in name and name.endswith(".md"))
+        Path(name)
+        for name in tracked
+        if name.startswith("docs/") or ("/" not in name and name.endswith(".md"))
     ]
     copied: set[Path] = set()
     while wanted:
