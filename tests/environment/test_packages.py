@@ -24,6 +24,16 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 #: Where a package is imported by another name than it is installed.
 INSTALLED_AS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "prometheus_client": "prometheus-client"}
 OWN = {"hemiola", "hemiola_autoload"}
+#: Modules that nobody imports without their extra; all others import without any.
+NEED_EXTRAS = (
+    "hemiola.demo.show",
+    "hemiola.torch",
+    "hemiola.topology.graphs",
+    *(
+        f"hemiola.view.{name}"
+        for name in ("arrivals", "losses", "steps", "style", "timeline", "times", "topology")
+    ),
+)
 
 
 def names_of(requirements: list[str]) -> set[str]:
@@ -69,7 +79,7 @@ def test_every_module_imports_or_names_the_extra_that_it_lacks(hidden: list[str]
     for module, failure in answer["failed"].items():
         assert failure.startswith("MissingPackageError: "), (module, failure)
         assert any(one in failure for one in advice), (module, failure)
-    assert all(module.startswith("hemiola.torch") for module in answer["failed"])
+    assert all(module.startswith(NEED_EXTRAS) for module in answer["failed"])
 
 
 def test_a_rank_deep_in_a_job_names_the_extra_too() -> None:
@@ -99,11 +109,20 @@ def test_the_wheel_alone_imports_every_module_and_names_what_its_commands_lack(t
     answer = json.loads(call(python, "-I", without_extras.__file__))
     assert answer["imported"] > 250
     for module, failure in answer["failed"].items():
-        assert module.startswith("hemiola.torch")
-        assert failure.endswith("pip install 'hemiola[torch]'")
+        assert module.startswith(NEED_EXTRAS)
+        assert re.search(r"pip install 'hemiola\[(torch|pictures|networkx)\]'$", failure), failure
     told = call(tmp_path / "empty/bin/hemiola", "reproduce", "spccl", expected=2)
     assert "python -m papers" in told
     assert len(told.splitlines()) == 1
     assert "pip install 'hemiola[torch]'" in call(tmp_path / "empty/bin/hemiola", "accelerate", expected=2)
     hm.topologies.ring(4, latency_s=1e-6, bandwidth=1e9).save(tmp_path / "ring.yaml")
-    assert "is chosen" in call(tmp_path / "empty/bin/hemiola", "plan", "all_reduce", "ring.yaml", "1MiB")
+    hemiola = tmp_path / "empty/bin/hemiola"
+    assert "is chosen" in call(hemiola, "plan", "all_reduce", "ring.yaml", "1MiB")
+    assert "MiB" in call(hemiola, "run", "all_reduce", "1MiB", "--ranks", "2", "--repeats", "3")
+    assert "65536" in call(hemiola, "bench", "all_reduce", "-b", "64K", "-e", "64K", "-n", "2")
+    told = call(hemiola, "view", "all_reduce_ring", "--ranks", "4", "--chart", "ring.png", expected=2)
+    assert "pip install 'hemiola[pictures]'" in told
+    told = call(python, "-c", "import hemiola as hm; hm.Topology.load('ring.yaml').to_networkx()", expected=1)
+    assert "pip install 'hemiola[networkx]'" in told
+    # Everything that plans: each condition, in a run whose ports get slow, and as an integer program.
+    assert "toured" in call(python, Path(without_extras.__file__).with_name("bare_tour.py"))

@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 import hemiola as hm
 from hemiola.errors import ArgumentError
 from hemiola.view import steps, style, timeline
+from hemiola.view.algorithm_time import AlgorithmTime
 from hemiola.view.losses import draw_losses
 from hemiola.view.schedule_text import describe, step_cells
-from hemiola.view.times import AlgorithmTime, draw_times
+from hemiola.view.times import draw_times
 
 
 def test_cells_name_source_and_destination_and_how() -> None:

@@ -3,6 +3,9 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy
+import numpy.typing
+
 import hemiola._core
 
 class Algorithm:
@@ -222,6 +225,11 @@ def mesh_trees_cost(
 ) -> tuple[float, int]:
     """
     Say about how many seconds all_reduce_mesh_trees takes with such arguments, and how many transfers.
+    """
+
+def assignment(cost: numpy.typing.NDArray[numpy.float64]) -> list[int] | None:
+    """
+    Return the column of each row at the least total cost, or None where each assignment has an infinite one.
     """
 
 def all_gather_ring(rank_count: int) -> hemiola._core.Schedule:

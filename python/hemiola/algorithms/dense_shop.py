@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hemiola.algorithms.slow_shares import Integers
+from hemiola._core.algorithms import assignment
+from hemiola.algorithms.number_arrays import Integers
 
 #: How much more a port that has more to do counts: the order differs, and the shortest of several is taken.
 _POWERS = (1.0, 3.0, 8.0)
@@ -85,8 +86,6 @@ class _Shop:
         self._free = np.zeros(ports, np.int64), np.zeros(ports, np.int64)
 
     def order(self, number: int) -> Turns:
-        from scipy.optimize import linear_sum_assignment  # here, because loading it takes long
-
         turns, way = divmod(number, len(_POWERS))
         noise, draw = (_NOISE if turns else 0.0), np.random.default_rng(number)
         busiest = max(float(left.max()) for left in self._left)
@@ -105,10 +104,12 @@ class _Shop:
             worth = np.add.outer(*((left / busiest) ** power for left in self._left)) + 1e-6
             if noise:
                 worth += noise * draw.random(worth.shape)
-            for a, b in zip(*linear_sum_assignment(np.where(can, worth, 0.0), maximize=True), strict=True):
+            pairs = assignment(np.where(can, -worth, 0.0))
+            assert pairs is not None, "no pair is forbidden"
+            for a, b in enumerate(pairs):
                 if not can[a, b]:
                     continue
-                message, finished = self._send(int(a), int(b), now)
+                message, finished = self._send(a, b, now)
                 turn[message] = max(next_turn[0][a], next_turn[1][b])
                 next_turn[0][a] = next_turn[1][b] = turn[message] + 1
                 heapq.heappush(ends, finished)

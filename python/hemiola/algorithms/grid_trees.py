@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hemiola.algorithms.slow_shares import Floats, Integers
+from hemiola.algorithms import highs
+from hemiola.algorithms.number_arrays import Floats, Integers
 from hemiola.algorithms.slow_trees import NO_PARENT, Trees
 
 #: The cost of trees of a kind to the linear program beside the busiest port's time: those of four stages fill a
@@ -143,8 +144,6 @@ def _relayed(grid: _Grid, through: int, owner: int) -> Integers:
 
 
 def _best(grid: _Grid, kinds: list[_Kind], factor: float, speedup: float) -> GridTrees:
-    from scipy.optimize import linprog  # here, because loading it takes long
-
     parent = np.array([tree.ravel() for kind in kinds for tree in kind.trees], np.int64)
     load = _load(parent, grid.width, factor, speedup)
     kind_of = np.repeat(np.arange(len(kinds)), [len(kind.trees) for kind in kinds])
@@ -155,15 +154,12 @@ def _best(grid: _Grid, kinds: list[_Kind], factor: float, speedup: float) -> Gri
     shares_and_time = np.hstack([load, np.zeros((ports, len(kinds))), -np.ones((ports, 1))])
     below_largest = np.hstack([np.eye(units), largest, np.zeros((units, 1))])
     costs = [_COST_OF_A_TREE * kind.cost * len(kind.trees) for kind in kinds]
-    found = linprog(
-        [*np.zeros(units), *costs, 1.0],
-        A_ub=np.vstack([shares_and_time, below_largest]),
-        b_ub=np.zeros(ports + units),
-        A_eq=np.append(np.ones(units), np.zeros(len(kinds) + 1))[None, :],
-        b_eq=[1.0],
+    found, _ = highs.cheapest_shares(
+        np.array([*np.zeros(units), *costs, 1.0]),
+        np.vstack([shares_and_time, below_largest]),
+        np.append(np.ones(units), np.zeros(len(kinds) + 1)),
     )
-    assert found.x is not None, "any one tree is feasible"
-    shares = found.x[:units]
+    shares = found[:units]
     used = shares > _LEAST_SHARE
     weight = np.maximum(1, np.rint(shares[used] * _PARTS)).astype(np.int64)
     time = float((load[:, used] @ weight).max() / weight.sum())

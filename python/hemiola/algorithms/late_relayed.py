@@ -14,9 +14,9 @@ import numpy as np
 from hemiola._core import Collective, Schedule
 from hemiola._core.algorithms import Variant
 from hemiola.algorithms.algorithm import Algorithm, Paper
+from hemiola.algorithms.number_arrays import Integers
 from hemiola.algorithms.perfect_matching import rounds_of
 from hemiola.algorithms.slow_pipeline import LEAST_MADE, check_segments
-from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError

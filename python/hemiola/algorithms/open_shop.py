@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from hemiola.algorithms.number_arrays import Floats, Integers
 from hemiola.algorithms.perfect_matching import perfect_matching
-from hemiola.algorithms.slow_shares import Floats, Integers
 
 #: Time is counted in so small parts of a healthy port's time for a unit, so that sums are exact.
 _TICKS = 10**9

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from hemiola._core.algorithms import assignment
+
 
 def perfect_matching(allowed: NDArray[np.bool_]) -> NDArray[np.intp] | None:
     """Return the partner of each rank where every rank has one of its own among those it is allowed, or None."""
-    from scipy.sparse import csr_array  # here, because loading it takes long
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
-    partner = maximum_bipartite_matching(csr_array(allowed), perm_type="column")
-    return partner.astype(np.intp) if (partner >= 0).all() else None
+    partner = assignment(np.where(allowed, 0.0, np.inf))
+    return None if partner is None else np.array(partner, np.intp)
 
 
 def rounds_of(message_count: NDArray[np.int64]) -> Iterator[list[tuple[int, int]]]:

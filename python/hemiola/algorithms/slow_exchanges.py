@@ -19,9 +19,9 @@ from hemiola._core.algorithms import (
 )
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
+from hemiola.algorithms.number_arrays import Floats, Integers
 from hemiola.algorithms.open_shop import MOST_UNITS, cut_into_slots
 from hemiola.algorithms.slow_pipeline import check_segments, pipelined
-from hemiola.algorithms.slow_shares import Floats, Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError

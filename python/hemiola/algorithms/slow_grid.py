@@ -17,9 +17,9 @@ from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
 from hemiola.algorithms.dense_shop import Turns, in_turns, same_shape
 from hemiola.algorithms.grid_trees import GridTrees, edge_pace, tree_sets
+from hemiola.algorithms.number_arrays import Integers
 from hemiola.algorithms.slow_pipeline import LEAST_MADE, check_segments, pipelined
 from hemiola.algorithms.slow_rails import check_rows_and_columns, why_no_rows_and_columns
-from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.slow_trees import NO_PARENT
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed

@@ -11,8 +11,8 @@ import numpy as np
 from hemiola._core import Collective, Schedule
 from hemiola._core.algorithms import Variant, nic_bandwidths
 from hemiola.algorithms.algorithm import Algorithm, Paper
+from hemiola.algorithms.number_arrays import Floats
 from hemiola.algorithms.slow_pipeline import check_segments, pipelined
-from hemiola.algorithms.slow_shares import Floats
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError

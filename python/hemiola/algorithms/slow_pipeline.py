@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hemiola.algorithms.slow_shares import Integers
+from hemiola.algorithms.number_arrays import Integers
 from hemiola.errors import ArgumentError
 
 #: Pieces that a buffer is pipelined in at most.

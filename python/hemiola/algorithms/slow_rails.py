@@ -14,9 +14,9 @@ from hemiola._core import Collective, Schedule
 from hemiola._core.algorithms import Variant
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
+from hemiola.algorithms.number_arrays import Integers
 from hemiola.algorithms.slow_exchanges import exchange_pattern, open_shop
 from hemiola.algorithms.slow_pipeline import check_segments
-from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.task import Task
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError

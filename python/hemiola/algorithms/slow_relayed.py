@@ -14,10 +14,10 @@ from hemiola._core import Collective, Schedule
 from hemiola._core.algorithms import best_segment_count
 from hemiola.algorithms import slow_shares
 from hemiola.algorithms.algorithm import Algorithm, Paper
+from hemiola.algorithms.number_arrays import Floats, Integers
 from hemiola.algorithms.open_shop import cut_into_slots
 from hemiola.algorithms.slow_exchanges import too_few_ranks
 from hemiola.algorithms.slow_pipeline import check_segments, pipelined
-from hemiola.algorithms.slow_shares import Integers
 from hemiola.algorithms.slow_trees import NO_PARENT, Trees, relay_trees
 from hemiola.arguments import typed
 
@@ -72,7 +72,7 @@ def all_reduce_relayed_exchange(
 class _Bodies:
     """Writes the schedule."""
 
-    def __init__(self, factors: slow_shares.Floats) -> None:
+    def __init__(self, factors: Floats) -> None:
         trees = relay_trees(factors)
         messages = _messages(trees)
         count = np.zeros((len(factors), len(factors)), np.int64)

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hemiola.algorithms import highs
+from hemiola.algorithms.number_arrays import Floats, Integers
 from hemiola.errors import ArgumentError
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 PortTime = Callable[[Floats, Floats], float]
 
 #: A fastest rank's section is cut into at most so many units.
@@ -64,21 +63,16 @@ def one_port_shares(factors: Floats) -> Shares:
     A linear program: the least T such that every rank's messages, max(l_i, l_j)·(f_i + f_j) each, fit into T. Ranks of
     one factor get one share, so it has as many variables as there are different factors.
     """
-    from scipy.optimize import linprog  # here, because loading it takes longer than the rest of the package
-
     kinds, kind_of, count = np.unique(factors, return_inverse=True, return_counts=True)
     pace = np.maximum.outer(kinds, kinds)
     load = pace * count
     np.fill_diagonal(load, load.diagonal() + (pace * count).sum(axis=1) - 2 * kinds)
-    found = linprog(
+    shares, _ = highs.cheapest_shares(
         np.append(np.zeros(len(kinds)), 1.0),
-        A_ub=np.column_stack([load, -np.ones(len(kinds))]),
-        b_ub=np.zeros(len(kinds)),
-        A_eq=np.append(count, 0.0)[None, :],
-        b_eq=[1.0],
+        np.column_stack([load, -np.ones(len(kinds))]),
+        np.append(count, 0.0),
     )
-    assert found.x is not None, "equal shares are feasible"
-    return _in_units(found.x[:-1][kind_of], factors, one_port_time)
+    return _in_units(shares[:-1][kind_of], factors, one_port_time)
 
 
 def shared_port_shares(factors: Floats) -> Shares:

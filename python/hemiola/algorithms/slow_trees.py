@@ -15,7 +15,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from hemiola.algorithms.slow_shares import Floats, Integers
+from hemiola.algorithms import highs
+from hemiola.algorithms.number_arrays import Floats, Integers
 
 #: Units of one segment at most, or turns in which every healthy rank is the centre of one.
 _MOST_UNITS, _LEAST_TURNS = 96, 4
@@ -81,8 +82,6 @@ class _Shapes:
         self._healthy_count = healthy_count
 
     def best(self) -> dict[_Shape, float]:
-        from scipy.optimize import linprog  # here, because loading it takes long
-
         ports = len(self._factors) + 1  # slow ones, and a healthy one on average
         shapes: list[_Shape] = []
         loads: list[Floats] = []
@@ -91,15 +90,12 @@ class _Shapes:
         while (shape := self._cheapest(price)) not in shapes:
             shapes.append(shape)
             loads.append(self._load(shape))
-            found = linprog(
+            found, price = highs.cheapest_shares(
                 np.append(np.zeros(len(shapes)), 1.0),
-                A_ub=np.column_stack([np.array(loads).T, -np.ones(ports)]),
-                b_ub=np.zeros(ports),
-                A_eq=np.append(np.ones(len(shapes)), 0.0)[None, :],
-                b_eq=[1.0],
+                np.column_stack([np.array(loads).T, -np.ones(ports)]),
+                np.append(np.ones(len(shapes)), 0.0),
             )
-            assert found.x is not None, "any shape is feasible"
-            rates, price = found.x[:-1], np.maximum(-found.ineqlin.marginals, 0.0)
+            rates = found[:-1]
         return {shape: rate for shape, rate in zip(shapes, rates, strict=True) if rate > _NO_RATE}
 
     def _pace(self, a: int, b: int) -> float:

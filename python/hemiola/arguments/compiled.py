@@ -14,6 +14,7 @@ import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from hemiola.arguments.typed import fits
@@ -150,12 +151,23 @@ def _evaluated(node: ast.expr | None, names: Mapping[str, Any]) -> Any:
     return eval(compile(ast.Expression(node), "<signature>", "eval"), dict(names))
 
 
+class _Unknown:
+    """Stands for a package of an extra that is not installed: each of its types may be anything."""
+
+    def __getattr__(self, name: str) -> Any:
+        return Any
+
+
 def _modules(text: str) -> dict[str, Any]:
     """Return the modules that a signature names, and the core's own classes, which may stand without theirs."""
     found = dict(vars(sys.modules["hemiola._core"]))
     for name in ("collections.abc", "hemiola", "networkx", "numpy.typing", "os", "typing"):
         root = name.partition(".")[0]
-        if f"{root}." in text:
-            importlib.import_module(name)
-            found[root] = sys.modules[root]
+        if f"{root}." not in text:
+            continue
+        if root == "networkx" and find_spec(root) is None:
+            found[root] = _Unknown()
+            continue
+        importlib.import_module(name)
+        found[root] = sys.modules[root]
     return found

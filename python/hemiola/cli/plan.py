@@ -129,7 +129,8 @@ def _alternative(other: Alternative) -> dict[str, Any]:
 
 
 def _draw(made: Plan, path: Path) -> None:
-    from hemiola.view.times import AlgorithmTime, draw_times
+    from hemiola.view.algorithm_time import AlgorithmTime
+    from hemiola.view.times import draw_times
 
     draw_times(
         [AlgorithmTime(other.label, predicted_s=other.seconds) for other in made.alternatives],

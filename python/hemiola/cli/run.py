@@ -288,7 +288,8 @@ def _draw_arrivals(comparison: Comparison, path: Path, where: str) -> None:
 
 
 def _draw(comparison: Comparison, path: Path, where: str) -> None:
-    from hemiola.view.times import AlgorithmTime, draw_times
+    from hemiola.view.algorithm_time import AlgorithmTime
+    from hemiola.view.times import draw_times
 
     draw_times(
         [

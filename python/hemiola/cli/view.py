@@ -21,8 +21,8 @@ from hemiola.cli.violations import violation_data, warning
 from hemiola.errors import FormatError
 from hemiola.units import format_bytes, format_seconds
 from hemiola.verify import first_violation
+from hemiola.view.algorithm_time import AlgorithmTime
 from hemiola.view.schedule_text import describe, step_cells
-from hemiola.view.times import AlgorithmTime
 
 #: The part of a schedule that is printed.
 _CHUNKS_SHOWN, _STEPS_SHOWN = 32, 64

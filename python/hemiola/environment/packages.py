@@ -12,6 +12,8 @@ from hemiola.errors import MissingPackageError
 
 #: The extra that brings each package which some part of Hemiola needs and the rest does not.
 EXTRAS = {
+    "matplotlib": "pictures",
+    "networkx": "networkx",
     "prometheus_client": "prometheus",
     "sklearn": "demo",
     "threadpoolctl": "demo",

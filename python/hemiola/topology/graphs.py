@@ -7,12 +7,15 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import networkx as nx
-
 from hemiola._core import Topology
+from hemiola.environment.packages import require
 from hemiola.errors import ArgumentError
 from hemiola.topology.named_nics import nics_of_links
 from hemiola.topology.wiring import nic_name
+
+require("networkx")
+
+import networkx as nx
 
 
 def to_networkx(topology: Topology) -> nx.MultiDiGraph[int]:

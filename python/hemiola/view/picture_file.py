@@ -6,13 +6,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from hemiola.environment.packages import require
 from hemiola.errors import ArgumentError
 
 _SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_suffix(path: str | Path) -> Path:
-    """Return the path if its suffix names a format we write and its folder is there; raise ArgumentError otherwise."""
+    """Return the path if its suffix names a format we write and its folder is there; raise ArgumentError otherwise.
+
+    Raise MissingPackageError where no pictures can be drawn, so that a command says so before it begins."""
+    require("matplotlib")
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
         raise ArgumentError(f"expected a picture file ending in {', '.join(_SUFFIXES)}, found '{path}'")

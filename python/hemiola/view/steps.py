@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from hemiola.environment.packages import require
+
+require("matplotlib")
+
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator

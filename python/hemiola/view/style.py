@@ -7,6 +7,10 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from hemiola.environment.packages import require
+
+require("matplotlib")
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 

@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+
+from hemiola.environment.packages import require
+
+require("matplotlib")
+
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch

@@ -4,25 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from hemiola.environment.packages import require
+
+require("matplotlib")
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hemiola.errors import ArgumentError
 from hemiola.view import style
+from hemiola.view.algorithm_time import AlgorithmTime
 from hemiola.view.picture_file import check_suffix
-
-
-@dataclass(frozen=True)
-class AlgorithmTime:
-    """One group of bars, in seconds; None where not known. `spread_s` is (fast, slow), say p10 and p99."""
-
-    name: str
-    measured_s: float | None = None
-    predicted_s: float | None = None
-    spread_s: tuple[float, float] | None = None
 
 
 def draw_times(

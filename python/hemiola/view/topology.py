@@ -8,6 +8,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from hemiola.environment.packages import require
+
+require("matplotlib")
+
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes

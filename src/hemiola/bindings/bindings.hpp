@@ -22,6 +22,7 @@ void bind_verify(nanobind::module_& m);
 void bind_algorithms(nanobind::module_& m);
 void bind_algorithm_functions(nanobind::module_& m);
 void bind_algorithm_tasks(nanobind::module_& m);
+void bind_assignment(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_synthesis(nanobind::module_& m);
 void bind_bounds(nanobind::module_& m);

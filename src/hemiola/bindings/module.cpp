@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
   bind_verify(m);
   bind_algorithms(m);
   bind_algorithm_tasks(m);
+  bind_assignment(m);
   bind_algorithm_functions(m);
   bind_simulate(m);
   bind_synthesis(m);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mixed-integer program that grows row by row and is handed to SciPy's HiGHS; it knows no networks."""
+"""A mixed-integer program that grows row by row and is handed to HiGHS; it knows no networks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
 
 from hemiola._core import Schedule
+from hemiola.algorithms import highs
 from hemiola.errors import ArgumentError
 
 #: More variables than this are refused before anything is built: HiGHS would not find a first answer in an hour.
@@ -135,16 +134,20 @@ class IntegerProgram:
         cost = np.zeros(count)
         cost[list(self._cost)] = list(self._cost.values())
         rows, columns = np.array(self._places, dtype=np.int64).reshape(-1, 2).T
-        matrix = csr_array((self._factors, (rows, columns)), shape=(len(self._row_low), count))
-        found = milp(
+        program = highs.Program(
             cost,
-            integrality=np.array(self._integral, dtype=int),
-            bounds=Bounds(np.array(self._low), np.array(self._high)),
-            constraints=LinearConstraint(matrix, np.array(self._row_low), np.array(self._row_high)),
-            options={"time_limit": deadline.left_s, "mip_rel_gap": gap},
+            np.array(self._low),
+            np.array(self._high),
+            np.array(self._row_low),
+            np.array(self._row_high),
+            rows,
+            columns,
+            np.array(self._factors),
+            np.array(self._integral),
         )
-        if found.x is not None:
-            return Answer(found.x, proved=found.status == 0)
-        if found.status == 2:
+        found = highs.solve(program, time_limit_s=deadline.left_s, gap=gap)
+        if found.values is not None:
+            return Answer(found.values, proved=found.is_best)
+        if found.is_impossible:
             return None
         raise OutOfTimeError
