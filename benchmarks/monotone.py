@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans on random networks, and on the same ones after a change that cannot harm: a faster link, an added one, or a
 condition less. One JSON line per network whose plan is slower by more than 1 %, then a summary.
 

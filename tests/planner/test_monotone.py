@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A change that cannot harm makes no plan slower: a faster link, one more, or a condition less."""
 
 from __future__ import annotations

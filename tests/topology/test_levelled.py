@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks whose odd cables are made like the others: a regular network comes back from one that was changed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network whose odd cables are like the others: schedules made for its regular shape may serve it best."""
 
 from __future__ import annotations
