@@ -8,6 +8,7 @@ namespaces on this machine (needs root); `--here` runs the ranks on this host ov
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -38,7 +39,7 @@ def bfloat16(comm: hm.Communicator, x: Any, out: Any) -> None:
 
 def rank_main(options: argparse.Namespace) -> None:
     comm = hm.init(timeout_s=300)
-    size = options.bytes // 4 // comm.rank_count * comm.rank_count
+    size = options.bytes[0] // 4 // comm.rank_count * comm.rank_count
     x = np.random.default_rng(comm.rank).standard_normal(size).astype(np.float32)
     out, quantizer = np.empty_like(x), hm.Quantizer()
     ways: dict[str, Callable[[], object]] = {
@@ -47,34 +48,41 @@ def rank_main(options: argparse.Namespace) -> None:
         "eight bits": lambda: quantizer.all_reduce(comm, x, "average", out=out),
     }
     taken: dict[str, list[float]] = {name: [] for name in ways}
+    busy = dict.fromkeys(ways, 0.0)
     for turn in range(options.turns + WARM_UP):
         for place in range(len(ways)):  # each way follows each other one, since caches remember
             name = list(ways)[(place * (1 + turn % 2) + turn) % len(ways)]
             comm.barrier()
-            begin = time.perf_counter()
+            begin, core_begin = time.perf_counter(), time.process_time()
             ways[name]()
             if turn >= WARM_UP:
                 taken[name].append(time.perf_counter() - begin)
+                busy[name] += time.process_time() - core_begin
+    core_s = comm.all_reduce(np.array(list(busy.values())))
+    cores = {name: float(every_s) / sum(taken[name]) for name, every_s in zip(ways, core_s, strict=True)}
     if comm.rank == 0:
-        report(options, taken, quantizer.residual is not None)
+        report(options, taken, cores, quantizer.residual is not None)
 
 
-def report(options: argparse.Namespace, taken: dict[str, list[float]], rounds: bool) -> None:
-    """Print a row for each way, as words or as a line of JSON."""
+def report(
+    options: argparse.Namespace, taken: dict[str, list[float]], cores: dict[str, float], rounds: bool
+) -> None:
+    """Print a row for each way, as words or as a line of JSON. Busy cores are all ranks' CPU time over the time."""
     plain_s = statistics.median(taken["float32"])
     for name, times in taken.items():
         median_s = statistics.median(times)
         row = {
             "way": name,
             "rounds": rounds and name == "eight bits",
-            "megabits": 0 if options.here else options.megabits,
-            "bytes": options.bytes,
+            "megabits": 0 if options.here else options.megabits[0],
+            "bytes": options.bytes[0],
             "seconds": times,
+            "busy_cores": cores[name],
             "of_float32": median_s / plain_s,
         }
         words = (
             f"{name:10}  median {1e3 * median_s:.2f} ms ({1e3 * min(times):.2f} … {1e3 * max(times):.2f}, "
-            f"{len(times)} times), {median_s / plain_s:.3f} of float32"
+            f"{len(times)} times), {median_s / plain_s:.3f} of float32, {cores[name]:.2f} cores busy"
         )
         print(json.dumps(row) if options.json else words, flush=True)
 
@@ -82,8 +90,8 @@ def report(options: argparse.Namespace, taken: dict[str, list[float]], rounds: b
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=4)
-    parser.add_argument("--megabits", type=int, default=100)
-    parser.add_argument("--bytes", type=parse_bytes, default=4 << 20)
+    parser.add_argument("--megabits", type=int, nargs="+", default=[100], help="of each NIC; 0: no limit")
+    parser.add_argument("--bytes", type=parse_bytes, nargs="+", default=[4 << 20])
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--here", action="store_true", help="ranks of one host, over shared memory")
     parser.add_argument("--json", action="store_true", help="a line of JSON for each row")
@@ -92,14 +100,23 @@ def main() -> None:
         rank_main(options)
         return
     print(f"{describe_machine()}; load average {os.getloadavg()[0]:.1f}", file=sys.stderr, flush=True)
-    hemiola = [sys.executable, "-m", "hemiola"]
+    hemiola, name = [sys.executable, "-m", "hemiola"], f"quantized{os.getpid()}"
+    same = ["--hosts", f"{options.hosts}", "--turns", f"{options.turns}", *["--json"] * options.json]
+
+    def measure(start: list[str], nbytes: int, more: list[str]) -> None:
+        program = [__file__, "--bytes", str(nbytes), *same, *more]
+        subprocess.run([*hemiola, *start, "--no-labels", *program], check=True)
+
     if options.here:
-        subprocess.run([*hemiola, "launch", "-n", str(options.hosts), "--no-labels", *sys.argv], check=True)
+        for nbytes in options.bytes:
+            measure(["launch", "-n", str(options.hosts)], nbytes, ["--here"])
         return
-    name = f"quantized{os.getpid()}"
-    with Cluster(options.hosts, rate=f"{options.megabits}mbit", name=name):
-        program = ["cluster", "run", "--name", name, "--no-labels", __file__, *sys.argv[1:]]
-        subprocess.run([*hemiola, *program], check=True)
+    with Cluster(options.hosts, name=name) as cluster:
+        for megabits, nbytes in itertools.product(options.megabits, options.bytes):
+            for host in range(options.hosts):
+                cluster.set_rate(host, f"{megabits}mbit" if megabits else None)
+            print(f"{megabits} Mbit/s, {nbytes} bytes:", file=sys.stderr, flush=True)
+            measure(["cluster", "run", "--name", name], nbytes, ["--megabits", str(megabits)])
 
 
 if __name__ == "__main__":
