@@ -8,6 +8,7 @@ import os
 
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported: there may be no GPU
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -102,7 +103,7 @@ def on_host(comm: hm.Communicator, kind: str, x: Any, right: Any, op: str, sched
         getattr(comm, kind)(values(x), out=values(right), schedule=schedule)
 
 
-def in_a_group() -> list[str]:
+def in_a_group() -> list[Any]:
     """Run what a group of "hemiola" does with tensors on a device, with the CPU in the device's place."""
     rank, n = dist.get_rank(), dist.get_world_size()
     gloo = dist.new_group(backend="gloo")
@@ -116,7 +117,7 @@ def in_a_group() -> list[str]:
         DeviceCollectives.is_on_device, DeviceCollectives._made_queue = kept  # type: ignore[method-assign]
 
 
-def every_collective(rank: int, n: int) -> list[str]:
+def every_collective(rank: int, n: int) -> list[Any]:
     def whole(of: int, *shape: int) -> Any:
         return (torch.arange(torch.Size(shape).numel()).reshape(shape) % 7 + of).to(torch.float32)
 
@@ -151,17 +152,35 @@ def every_collective(rank: int, n: int) -> list[str]:
     out = torch.empty(2 * n)
     dist.all_to_all_single(out, whole(rank, 2 * n))
     same(out, torch.cat([whole(each, 2 * n)[2 * rank : 2 * rank + 2] for each in range(n)]))
+    dist.all_to_all_single(out, whole(rank, 2 * n), [2] * n, [2] * n)
+    same(out, torch.cat([whole(each, 2 * n)[2 * rank : 2 * rank + 2] for each in range(n)]))
+    uneven, nan = [3, 1, *[2] * (n - 2)], [float("nan")] * n
     refused = (
         lambda: dist.all_reduce(torch.zeros(8)[::2]),
         lambda: dist.all_reduce(torch.zeros(8), op=dist.ReduceOp.BXOR),
         lambda: dist.all_gather([torch.zeros(1)] * (n - 1) + [torch.zeros(2)], torch.zeros(1)),
     )
-    return [told(deed) for deed in refused]
+    is_odd = rank == 1
+    mine, twos = whole(rank, 2 * n), [2] * n
+    more = 2 + is_odd
+    splits: dict[str, tuple[Any, Any, Any, Any]] = {
+        "uneven": (out, mine, twos, uneven if is_odd else twos),
+        "uneven, expected": (out, mine, uneven if is_odd else None, twos),
+        "no sizes": (out, mine, nan if is_odd else twos, None),
+        "too few": (out, mine, twos[is_odd:], twos),
+        "negative": (out, mine, twos, [-2] * n if is_odd else twos),
+        "a longer result": (torch.empty(more * n), mine, None, twos),
+        "longer": (torch.empty(more * n), whole(rank, more * n), None, [more] * n),
+    }
+    out.fill_(99)
+    seen = {name: told(partial(dist.all_to_all_single, *args)) for name, args in splits.items()}
+    assert (out == 99).all()
+    return [[told(deed)[1] for deed in refused], seen]
 
 
-def told(deed: Any) -> str:
+def told(deed: Any) -> tuple[str, str]:
     try:
         deed()
-    except hm.ArgumentError as error:
-        return str(error)
-    return "nothing"
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return "", "nothing"

@@ -119,6 +119,9 @@ def disagreements() -> dict[str, tuple[str, str]]:
     tried("a sum", plain, twos, [1] * n if is_odd else twos)
     tried("a negative size", plain, twos, [5, -1, *twos[2:]] if is_odd else twos)
     tried("a size too many", plain, twos, [*twos, 0] if is_odd else twos)
+    tried("sizes that are none", plain, twos, [float("nan")] * n if is_odd else twos)
+    tried("halves", plain, twos, [2.0] * n if is_odd else twos)
+    tried("a size missing", plain, twos[is_odd:], twos)
     tried("rows that do not divide", torch.ones(2 * n + 1, 3) if is_odd else plain, twos, None)
     wide = torch.float64 if is_odd else torch.float32
     tried("types", plain.to(wide), twos, twos, wide)

@@ -32,10 +32,24 @@ def test_every_schedule_has_the_bits_of_the_hosts_executor(found: dict[str, list
 def test_a_groups_tensors_on_a_device_go_by_the_queue_and_what_it_cannot_do_is_refused(
     found: dict[str, list[Any]],
 ) -> None:
-    for layout, reduction, sizes in found["in_a_group"]:
+    for (layout, reduction, sizes), _ in found["in_a_group"]:
         assert "elements lie side by side" in layout
         assert "found xor of float32" in reduction
         assert "found [1, 1, 1, 2]" in sizes
+
+
+@needs_triton
+@pytest.mark.parametrize(
+    "mistake", ["uneven", "uneven, expected", "no sizes", "too few", "negative", "a longer result", "longer"]
+)
+def test_ranks_that_split_on_a_device_all_hear_of_sizes_that_do_not_fit(
+    found: dict[str, list[Any]], mistake: str
+) -> None:
+    for rank, (_, seen) in enumerate(found["in_a_group"]):
+        kind, text = seen[mistake]
+        is_own = rank == 1 and mistake != "longer"
+        assert kind == ("GroupArgumentError" if is_own else "MismatchError"), text
+        assert is_own or "rank 1" in text
 
 
 @pytest.mark.skipif(torch.cuda.device_count() > 0, reason="a GPU is there: CUDA is served")

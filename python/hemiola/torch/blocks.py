@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -109,21 +110,29 @@ def in_order(tensor: Any, show: Show) -> Array | Complaint:
     return Complaint(f"expected a contiguous tensor for the result, found {described(tensor)}")
 
 
-def split(array: Array | Complaint, tensor: Any, sizes: Sequence[int], rank_count: int) -> Any:
-    """Return a tensor's array in blocks along the first axis, one for each rank; of equal ones without sizes."""
-    if isinstance(array, Complaint):
-        return array
+def split_sizes(tensor: Any, sizes: object, rank_count: int) -> list[int] | Complaint:
+    """Return the rows of a tensor's blocks along the first axis, one for each rank; of equal ones without sizes."""
     rows = tensor.shape[0] if tensor.dim() else 1
-    if not sizes:
-        sizes = [rows // rank_count] * rank_count
-    if len(sizes) != rank_count or sum(sizes) != rows or min(sizes) < 0:
-        return Complaint(
-            f"expected {rank_count} split sizes whose sum is the first axis of {described(tensor)}, found "
-            f"{list(sizes)}"
-        )
-    row = array.size // rows if rows else 0
-    ends = np.cumsum(sizes) * row
-    return [array[end - size * row : end] for size, end in zip(sizes, ends.tolist(), strict=True)]
+    given: Any = sizes
+    try:
+        found = [index(size) for size in given] if len(given) else [rows // rank_count] * rank_count
+    except TypeError:
+        found = []
+    if len(found) == rank_count and sum(found) == rows and min(found) >= 0:
+        return found
+    return Complaint(
+        f"expected {rank_count} split sizes whose sum is the first axis of {described(tensor)}, found {sizes}"
+    )
+
+
+def split(array: Array | Complaint, tensor: Any, sizes: object, rank_count: int) -> Any:
+    """Return a tensor's array in blocks along the first axis, one for each rank; of equal ones without sizes."""
+    found = array if isinstance(array, Complaint) else split_sizes(tensor, sizes, rank_count)
+    if isinstance(found, Complaint) or isinstance(array, Complaint):
+        return found
+    row = array.size // max(sum(found), 1)
+    ends = np.cumsum(found) * row
+    return [array[end - size * row : end] for size, end in zip(found, ends.tolist(), strict=True)]
 
 
 def without_complaints(arrays: Sequence[Array | Complaint]) -> Sequence[Array] | Complaint:

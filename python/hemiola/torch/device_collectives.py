@@ -8,17 +8,20 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch._C import _distributed_c10d as c10d
 
 from hemiola._core import Complaint, Topology
-from hemiola.errors import ArgumentError
+from hemiola.communicator import Communicator
+from hemiola.errors import ArgumentError, HemiolaError, MismatchError
 from hemiola.planner import plan
 from hemiola.topologies import fully_connected
+from hemiola.torch.blocks import split_sizes
 from hemiola.torch.collectives import Collectives, listed, options_of
 from hemiola.torch.device_executor import DeviceProgram
 from hemiola.torch.device_queue import DeviceQueue, ProcessGroupQueue
-from hemiola.torch.errors import GroupArgumentError
+from hemiola.torch.errors import GroupArgumentError, for_torch
 from hemiola.torch.options import Options
 from hemiola.torch.reductions import meant
 from hemiola.torch.tensors import described, side_by_side
@@ -244,16 +247,23 @@ class DeviceCollectives(Collectives):
         opts: Any = None,
         timeout: Any = None,
     ) -> Any:
-        """Give each rank a block of the first axis and get one of each, all of one size on a device."""
+        """Give each rank a block of the first axis and get one of each, all of one size on a device.
+
+        Ranks that pass split sizes compare them on the host first, so that all of these raise where sizes differ.
+        """
         if not self.is_on_device(input):
             return super().all_to_all_single(
                 output, input, output_split_sizes, input_split_sizes, opts, timeout
             )
-        if len({*output_split_sizes, *input_split_sizes}) > 1:
-            raise ArgumentError(
-                f"on a device: expected blocks of one size, found {list(input_split_sizes)} and "
-                f"{list(output_split_sizes)}; pad them"
-            )
+        if output_split_sizes or input_split_sizes:
+            opts = options_of(c10d.AllToAllOptions, opts, timeout)
+            sides = (input, input_split_sizes), (output, output_split_sizes)
+            try:
+                _agree_on_blocks(
+                    self._comm, _equal_blocks(sides, self._comm.rank_count), self._limit_of(opts)
+                )
+            except HemiolaError as error:
+                raise for_torch(error) from error.__cause__
         self._device(input).run("all_to_all", _flat(input.contiguous()), _result(output))
         return self._queued([output])
 
@@ -322,6 +332,30 @@ def _same_sizes(tensors: Sequence[Any], like: Any, rank_count: int) -> None:
         raise ArgumentError(
             f"on a device: expected a list of {rank_count} tensors of {like.numel()} elements, found {sizes}"
         )
+
+
+def _equal_blocks(sides: Sequence[tuple[Any, Sequence[int]]], rank_count: int) -> Any:
+    """Return a block's elements and their bytes, of tensors that are split evenly; or a complaint about their sizes."""
+    blocks = set()
+    for tensor, sizes in sides:
+        found = split_sizes(tensor, sizes, rank_count)
+        if isinstance(found, Complaint):
+            return found
+        if len(set(found)) > 1:
+            return Complaint(f"on a device: expected blocks of one size, found {found}; pad them")
+        blocks.add((tensor.numel() // rank_count, tensor.element_size()))
+    if len(blocks) > 1:
+        return Complaint(f"on a device: expected output for {sides[0][0].shape}, found {sides[1][0].shape}")
+    return np.array(blocks.pop(), np.int64)
+
+
+def _agree_on_blocks(comm: Communicator, told: Any, limit_s: float | None) -> None:
+    """Raise MismatchError on all ranks where another has told something else than rank 0, or has a complaint."""
+    every = np.empty((comm.rank_count, 2), np.int64)
+    comm.all_gather(told, out=every, timeout_s=limit_s)
+    for rank in np.flatnonzero((every != every[0]).any(axis=1)):
+        first, other = (f"{count} elements of {size} bytes" for count, size in (every[0], every[rank]))
+        raise MismatchError(f"all_to_all_single: rank 0 has blocks of {first}, rank {rank} of {other}")
 
 
 def _check_single(tensors: Sequence[Any], name: str) -> None:
