@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "hemiola/algorithms/late/late_segmented.hpp"
+#include "hemiola/algorithms/published/direct.hpp"
 #include "hemiola/algorithms/published/ring.hpp"
 #include "hemiola/runtime/communicator/call_desk.hpp"
 #include "hemiola/runtime/communicator/communicator.hpp"
@@ -59,6 +60,21 @@ class User {
     return all_reduce(array, timeout_s, algorithm, false);
   }
   PreparedCall sparse_all_reduce(Array* array) { return all_reduce(array, 0, {}, true); }
+  /// Rounds sums to all ranks, and leaves its errors in `rest`.
+  PreparedCall eight_bit_all_reduce(std::vector<float>* array, std::vector<float>* rest) {
+    shape_ = {static_cast<std::int64_t>(array->size())};
+    const auto view = [this](std::vector<float>* of) {
+      return ArrayView{reinterpret_cast<std::byte*>(of->data()), DType::float32, shape_};
+    };
+    Call call;
+    call.kind = OperationKind::all_reduce;
+    call.input = call.output = view(array);
+    call.rest = view(rest);
+    call.sparse = SparseMode::eight_bits;
+    call.schedule =
+        std::make_shared<const Schedule>(algorithms::all_reduce_direct_rounds(comm_.rank_count()));
+    return desk_.prepare(call, {});
+  }
   /// Blocks as long as the schedule of an all_to_all says.
   PreparedCall exchange(const std::shared_ptr<const Schedule>& schedule, Blocks* given, Blocks* taken) {
     Call call;
