@@ -16,6 +16,7 @@ import numpy as np
 import hemiola as hm
 from hemiola.demo.network import Perceptron
 from hemiola.demo.training import Digits, Task, accuracy, batches
+from hemiola.quantization.choice import _rounds_to
 from hemiola.quantization.race import Race
 
 CHOICE = "hemiola.quantization.choice"
@@ -212,3 +213,19 @@ def raced(seconds: list[list[float]]) -> list[bool]:
         taken_ns = round(1e9 * (coded_s if forms[-1] else plain_s))
         race.note(lambda taken_ns=taken_ns: (1, 1 + taken_ns))  # type: ignore[misc]
     return forms
+
+
+@always_rounding
+def on_two_levels(size: int, steps: int, _: Any) -> dict[str, Any]:
+    """Return every result's bits, the first one's worst error by its block, the share of elements that this rank owes,
+    and by rank whether its sums to it are rounded."""
+    comm, quantizer = hm.init(timeout_s=60), hm.Quantizer()
+    seen, worst = [], 0.0
+    for step in range(steps):
+        every = [gradient(rank, step, size) for rank in range(comm.rank_count)]
+        out = quantizer.all_reduce(comm, every[comm.rank], out=np.empty(size, np.float32))
+        seen.append(bits(out))
+        if step == 0:
+            worst = relative(out - np.sum(every, axis=0, dtype=np.float64), np.max(np.abs(every), axis=0))
+    owed = 0.0 if quantizer.residual is None else float(np.count_nonzero(quantizer.residual) / size)
+    return {"bits": seen, "worst": worst, "owed": owed, "rounds to": _rounds_to(comm)}

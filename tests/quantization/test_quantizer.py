@@ -28,6 +28,31 @@ def test_results_are_equal_on_all_ranks_and_within_their_roundings_and_nothing_i
     assert [row for row in every[0] if row[3] > 1e-4], "expected large arrays to be rounded"
 
 
+@pytest.mark.parametrize(("hosts", "per_host"), [(2, 2), (3, 2), (2, 3)])
+@pytest.mark.parametrize("inside_is_slow", [False, True], ids=["plain_inside", "rounded_inside"])
+def test_hosts_round_between_each_other_and_inside_only_where_that_is_slow(
+    hosts: int, per_host: int, inside_is_slow: bool
+) -> None:
+    inside_Bps = 20e6 if inside_is_slow else 200e9  # a core rounds some 10 GB/s
+    network = hm.topologies.hosts(
+        hosts, per_host, latency_s=5e-6, bandwidth=inside_Bps, nic_latency_s=20e-6, nic_bandwidth=12.5e6
+    )
+    size, ranks = 40_001, hosts * per_host
+    every = hm.launch(work.on_two_levels, ranks, size, 3, emulate=network, timeout_s=200)
+    # Given a block's largest magnitude m on any rank. Derivation: a host's sum is at most p·m, and that of all h hosts
+    # h·p·m. Each of the other hosts sends half a step of its sum off, and the owner half a step of the whole one:
+    # (h - 1)·p + h·p halves of m / 127. Where hosts round inside, each host's sum is (p - 1) halves off before.
+    halves = (2 * hosts - 1) * per_host + hosts * (per_host - 1) * inside_is_slow
+    for rank, found in enumerate(every):
+        assert found["bits"] == every[0]["bits"]
+        assert 1e-4 < found["worst"] <= halves / 254 * 1.02  # 1.02: rounded sums are a bit larger than p·m
+        neighbours = [other // per_host == rank // per_host for other in range(ranks)]
+        assert found["rounds to"] == [not inside or inside_is_slow for inside in neighbours]
+        # A rank sends the p-th of its host's sum that it has added. Where sums inside are plain it rounds nothing else.
+        assert found["owed"] <= (1 if inside_is_slow else 1 / per_host + 0.01)
+        assert found["owed"] > 0.9 * (1 if inside_is_slow else 1 / per_host)
+
+
 @pytest.fixture(scope="module")
 def odd() -> list[dict[str, object]]:
     return hm.launch(work.odd, 3, emulate=SLOW[3], timeout_s=100)
