@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from hemiola.view import style
@@ -25,3 +26,9 @@ def figures() -> Iterator[list[Figure]]:
 def bar_lengths(axes: Axes) -> list[float]:
     """Return the lengths of the bars of a chart, in the order in which they were drawn."""
     return [bar.get_width() for bar in axes.patches]
+
+
+def whiskers(axes: Axes) -> list[tuple[float, float]]:
+    """Return the ends of the spans beside the bars."""
+    segments = [line.get_segments() for line in axes.collections if isinstance(line, LineCollection)]
+    return [(float(one[0][0, 0]), float(one[0][1, 0])) for one in segments if len(one) == 1]

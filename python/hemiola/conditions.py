@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
+from hemiola.units import format_seconds
 
 __all__ = ["Conditions"]
 
@@ -83,6 +84,17 @@ class Conditions:
         return {
             key.removeprefix(NIC_KEY): factor for key, factor in self.slow.items() if isinstance(key, str)
         }
+
+    def in_words(self) -> list[str]:
+        """Name each condition: late ranks, slower parts, the density.
+
+        Returns
+        -------
+        list of str, a phrase for each; [] where all ranks are in time and at full speed.
+        """
+        late = [f"rank {rank} late by {format_seconds(late_s)}" for rank, late_s in sorted(self.late.items())]
+        sparse = [] if self.density == 1 else [f"density {self.density:g}"]
+        return [*late, *self.slow_in_words(), *sparse]
 
     def slow_in_words(self) -> list[str]:
         """Name each slower part and its factor, ranks first.

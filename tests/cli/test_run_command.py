@@ -12,7 +12,7 @@ import pytest
 from broken_files import BROKEN_FILES
 
 import hemiola as hm
-from drawn import bar_lengths, figures
+from drawn import bar_lengths, figures, whiskers
 from hemiola.cli import bench as bench_command
 from hemiola.cli import run as run_command
 from hemiola.measure.given_data import GivenData
@@ -58,6 +58,16 @@ def test_run_on_an_emulated_cluster_draws_and_answers_in_json(hemiola, cluster: 
     assert [label.get_text() for label in axes.get_yticklabels()] == [row["algorithm"]]
     predicted, measured = bar_lengths(axes)
     assert measured / predicted == pytest.approx(float(np.median(row["durations_s"])) / row["predicted_s"])
+
+    # What was printed is drawn as the same picture.
+    (tmp_path / "run.json").write_text(ran.out)
+    with figures() as again:
+        assert hemiola("view", tmp_path / "run.json", "--chart", tmp_path / "again.png").code == 0
+    assert bar_lengths(again[0].axes[0]) == [predicted, measured]
+    assert whiskers(again[0].axes[0]) == whiskers(axes)
+    words = [{text.get_text() for text in figure.axes[0].texts} for figure in (drawn[0], again[0])]
+    assert words[0] - words[1] == {title for title in words[0] if title.startswith("all_gather of")}
+    assert any("the ports of rank 1 are 2 times slower" in text for text in words[1])
 
 
 def test_run_names_the_rank_that_is_late_and_draws_how_late(hemiola, cluster: Path, tmp_path: Path) -> None:

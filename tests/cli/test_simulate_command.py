@@ -25,6 +25,16 @@ def test_times_are_the_simulators(hemiola, cluster: Path) -> None:
     assert len(ran.data["links"]) == 8
 
 
+def test_the_busiest_links_are_as_fast_as_a_slow_port_lets_them_be(hemiola, cluster: Path) -> None:
+    ran = hemiola("simulate", "all_reduce_ring", cluster, "1MiB", "--slow", "1=2")
+    speed = {line.split()[2]: " ".join(line.split()[3:5]) for line in ran.out.splitlines() if ">" in line}
+    lines = [line for line in ran.out.splitlines() if " > " in line]
+    slow = [line for line in lines if "1 > " in line or "> 1 " in line]
+    assert slow
+    assert all("500 MB/s" in line for line in slow), speed
+    assert all("1 GB/s" in line for line in lines if line not in slow)
+
+
 def test_the_summary_names_the_bound_and_the_busiest_links(hemiola, cluster: Path) -> None:
     ran = hemiola("simulate", "all_reduce_ring", cluster, "1MiB")
     assert "times the lower bound" in ran.out

@@ -43,7 +43,7 @@ def test_rows_are_the_predictions_in_the_order_of_the_question() -> None:
     for row, (topology, kind, now, nbytes) in zip(table, asked, strict=True):
         plan = hm.plan(topology, kind, nbytes, now)
         assert (row.topology, row.collective, row.nbytes) == (topology.name, kind, nbytes)
-        assert row.conditions == ("none" if now == hm.Conditions() else "rank 1 1 ms late")
+        assert row.conditions == ("none" if now == hm.Conditions() else "rank 1 late by 1 ms")
         assert (row.seconds, row.bound_s, row.chosen) == (
             plan.seconds,
             plan.bound_s,

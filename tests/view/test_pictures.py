@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import hemiola as hm
+from drawn import figures, whiskers
 from hemiola.errors import ArgumentError
 from hemiola.view import steps, style, timeline
 from hemiola.view.algorithm_time import AlgorithmTime
@@ -109,7 +110,9 @@ def test_timelines_are_drawn_for_any_number_of_ranks(rank_count: int, nbytes: in
     topology = hm.topologies.switch(rank_count, latency_s=1e-6, bandwidth=1e9)
     schedule = hm.algorithms.all_reduce_direct(rank_count)
     simulated = hm.simulate(schedule, topology, nbytes)
-    timeline.draw_timeline(schedule, simulated, tmp_path / "timeline.png", title="t", late={0: 1e-3})
+    timeline.draw_timeline(
+        schedule, simulated, tmp_path / "timeline.png", title="t", conditions=hm.Conditions(late={0: 1e-3})
+    )
     assert (tmp_path / "timeline.png").stat().st_size > 1000
 
 
@@ -118,8 +121,8 @@ def test_timelines_are_drawn_for_any_number_of_ranks(rank_count: int, nbytes: in
     [
         # Given a slowest bar of 2 ms, in ms. Expect 8 % more than that, whatever else is faster.
         ([AlgorithmTime("a", predicted_s=2e-3), AlgorithmTime("b", predicted_s=1e-3)], None, 2.16),
-        # A spread's end lies beyond its bar, and a bound beyond both.
-        ([AlgorithmTime("a", measured_s=2e-3, spread_s=(1e-3, 5e-3))], None, 5.4),
+        # A spread ends beyond its bar, and its words need a fifth more; a bound lies beyond both.
+        ([AlgorithmTime("a", measured_s=2e-3, spread_s=(1e-3, 5e-3))], None, 6.48),
         ([AlgorithmTime("a", measured_s=2e-3)], 10e-3, 10.8),
         # Without any time there is still an axis.
         ([AlgorithmTime("a")], None, 1.0),
@@ -170,3 +173,37 @@ def test_a_spread_is_a_line_over_its_own_bar_that_ends_in_short_strokes(
             assert stroke[:, 0].tolist() == pytest.approx([end, end])
             assert stroke[:, 1].mean() == pytest.approx(middle)
             assert 0 < np.ptp(stroke[:, 1]) < bar.get_height()
+
+
+def test_a_pdf_has_no_type_3_fonts_and_an_svg_has_words(tmp_path: Path) -> None:
+    for name in ("times.pdf", "times.svg"):
+        draw_times([AlgorithmTime("a", predicted_s=1.0)], tmp_path / name, title="A title")
+    assert b"/Type3" not in (tmp_path / "times.pdf").read_bytes()
+    assert ">A title<" in (tmp_path / "times.svg").read_text()
+
+
+def test_words_beside_a_whisker_name_the_value_of_each_end(tmp_path: Path) -> None:
+    repetitions = [1e-3] * 50 + [2e-3] * 49 + [9e-3]
+    with figures() as drawn:
+        draw_times([AlgorithmTime.measured("a", repetitions, 5e-4)], tmp_path / "t.png", title="t")
+    (axes,) = drawn[0].axes
+    assert whiskers(axes) == [pytest.approx((1.0, float(np.percentile(repetitions, 99)) * 1e3))]
+    words = {text.get_text(): text.xy for text in axes.texts if hasattr(text, "xy")}
+    median = float(np.median(repetitions)) * 1e3
+    assert f"{median:.3g}; p99 {np.percentile(repetitions, 99) * 1e3:.3g}" in words
+    assert "0.5" in words
+
+
+@pytest.mark.parametrize("kind", ["times", "timeline"])
+def test_titles_name_late_and_slow_ranks(kind: str, tmp_path: Path) -> None:
+    now = hm.Conditions(late={1: 1e-3}, slow={2: 3.0})
+    switch, ring = hm.topologies.switch(4, latency_s=1e-6, bandwidth=1e9), hm.algorithms.all_reduce_ring(4)
+    with figures() as drawn:
+        if kind == "times":
+            draw_times([AlgorithmTime("a", predicted_s=1.0)], tmp_path / "t.png", title="t", conditions=now)
+        else:
+            simulated = hm.simulate(ring, switch, 1024, now)
+            timeline.draw_timeline(ring, simulated, tmp_path / "t.png", title="t", conditions=now)
+    words = " ".join(text.get_text() for text in drawn[0].axes[0].texts)
+    assert "rank 1 late by 1 ms" in words
+    assert "the ports of rank 2 are 3 times slower" in words

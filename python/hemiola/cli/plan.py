@@ -135,7 +135,8 @@ def _draw(made: Plan, path: Path) -> None:
     draw_times(
         [AlgorithmTime(other.label, predicted_s=other.seconds) for other in made.alternatives],
         path,
-        title=_title(made),
-        subtitle=f"{made.topology_name or 'topology'}, {made.network} network",
+        title=f"{_title(made)}, {made.topology_name or 'topology'}",
+        conditions=made.conditions,
+        subtitle=f"{made.network} network",
         bound_s=made.bound_s,
     )

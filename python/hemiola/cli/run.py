@@ -213,9 +213,7 @@ def _notes(comparison: Comparison) -> Text:
         f"lower bound {format_seconds(bound.seconds)}: {bound.witness}",
         f"* the planner's choice; bandwidths in GB/s; {comparison.contest.repeats} repetitions each",
     ]
-    conditions = comparison.contest.conditions
-    told = [f"rank {rank} late by {format_seconds(time)}" for rank, time in sorted(conditions.late.items())]
-    told += conditions.slow_in_words()
+    told = comparison.contest.conditions.in_words()
     lines += _who_is_late(comparison.arrivals)
     lines += [str(comparison.health)] if comparison.health.slow else []
     return Text("\n".join([*([", ".join(told)] if told else []), *lines]), style="dim")
@@ -293,16 +291,11 @@ def _draw(comparison: Comparison, path: Path, where: str) -> None:
 
     draw_times(
         [
-            AlgorithmTime(
-                row.label,
-                measured_s=row.measured.p50_s,
-                predicted_s=row.predicted_s,
-                spread_s=(row.measured.percentile_s(10), row.measured.percentile_s(99)),
-            )
+            AlgorithmTime.measured(row.label, row.measured.durations_s, row.predicted_s)
             for row in comparison.rows
         ],
         path,
-        title=_title(comparison),
-        subtitle=f"{where}; median of {comparison.contest.repeats}, span from 10th to 99th percentile",
+        title=f"{_title(comparison)}, {where}",
+        conditions=comparison.contest.conditions,
         bound_s=comparison.bound.seconds,
     )

@@ -20,9 +20,11 @@ from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSp
 from hemiola.cli.output import answer, counted, fitted, printable, table
 from hemiola.cli.values import read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
+from hemiola.conditions import Conditions
 from hemiola.planner.outcome import NOTHING_MOVES
 from hemiola.simulate import Timeline
 from hemiola.simulate import simulate as run_simulation
+from hemiola.topology.named_nics import settled
 from hemiola.units import format_bandwidth, format_bytes, format_seconds
 from hemiola.verify import first_violation
 
@@ -83,13 +85,13 @@ def simulate(
         from hemiola.view.timeline import draw_timeline
 
         where = topology.name or printable(topology_file.name)
-        draw_timeline(schedule, timeline, chart, title=title, subtitle=where, late=conditions.late)
+        draw_timeline(schedule, timeline, chart, title=title, subtitle=where, conditions=conditions)
     answer(
         as_json,
         _data(schedule, topology, nbytes, timeline, bound, violation),
         Text(title, style="bold"),
         _summary(timeline, bound, nbytes),
-        Columns([_finish_table(timeline), _link_table(topology, timeline)], padding=(0, 6)),
+        Columns([_finish_table(timeline), _link_table(topology, conditions, timeline)], padding=(0, 6)),
         *([] if violation is None else [warning(printable(schedule_name), violation)]),
     )
     if violation is not None:
@@ -121,8 +123,8 @@ def _finish_table(timeline: Timeline) -> RenderableType:
     return shown
 
 
-def _link_table(topology: Topology, timeline: Timeline) -> RenderableType:
-    busy_s, links = timeline.link_busy_s, topology.links
+def _link_table(topology: Topology, conditions: Conditions, timeline: Timeline) -> RenderableType:
+    busy_s, links = timeline.link_busy_s, settled(topology, conditions)[0].links
     used = int(np.count_nonzero(busy_s))
     title = f"Busiest links ({used} of {len(busy_s)} used)"
     shown = table("link", "bandwidth", "busy", "share of the time", title=title)
@@ -130,11 +132,17 @@ def _link_table(topology: Topology, timeline: Timeline) -> RenderableType:
         link = links[index]
         shown.add_row(
             f"{_vertex(topology, int(link['src']))} > {_vertex(topology, int(link['dst']))}",
-            format_bandwidth(float(link["bandwidth"])),
+            format_bandwidth(_bandwidth(link, conditions)),
             format_seconds(float(busy_s[index])),
             f"{busy_s[index] / timeline.seconds:.0%}" if timeline.seconds > 0 else "-",
         )
     return fitted(shown, dropped=("bandwidth", "busy"))
+
+
+def _bandwidth(link: np.void, conditions: Conditions) -> float:
+    """Return how fast a link is where ports of its ends are slower: as fast as the slower one lets it."""
+    slow = conditions.slow_ranks
+    return float(link["bandwidth"]) / max(slow.get(int(link["src"]), 1.0), slow.get(int(link["dst"]), 1.0))
 
 
 def _vertex(topology: Topology, vertex: int) -> str:

@@ -18,6 +18,7 @@ from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule, read_text
 from hemiola.cli.output import answer, console, fitted, printable, table
 from hemiola.cli.violations import violation_data, warning
+from hemiola.conditions import Conditions
 from hemiola.errors import FormatError
 from hemiola.units import format_bytes, format_seconds
 from hemiola.verify import first_violation
@@ -115,6 +116,7 @@ def _view_times(path: Path, chart: Path | None, as_json: bool) -> None:
         what = f"{document['collective']} of {format_bytes(document['nbytes'])}"
         title = f"{what} over {document['rank_count']} ranks"
         times = [_time(row) for row in document.get("algorithms") or document["alternatives"]]
+        conditions = _conditions(document)
         bound_s = None if document["bound_s"] is None else float(document["bound_s"])
     except (KeyError, TypeError, ValueError, AttributeError):
         raise FormatError(
@@ -123,20 +125,30 @@ def _view_times(path: Path, chart: Path | None, as_json: bool) -> None:
     if chart is not None:
         from hemiola.view.times import draw_times
 
-        draw_times(times, chart, title=title, subtitle=printable(path.name), bound_s=bound_s)
+        where = document.get("emulated") or document.get("topology") or path.name
+        draw_times(times, chart, title=f"{title}, {printable(where)}", conditions=conditions, bound_s=bound_s)
     answer(as_json, document, _times_table(title, times, prefix=f"{document['collective']}_"))
 
 
 def _time(row: dict[str, Any]) -> AlgorithmTime:
     """Read one algorithm of a document of `run` (predicted_s, p50_s) or `plan` (formula_s, simulated_s)."""
     predicted = row.get("predicted_s") or row.get("simulated_s") or row.get("formula_s")
-    measured, slow = row.get("p50_s"), row.get("p99_s")
-    return AlgorithmTime(
-        name=str(row["algorithm"]) + (f" ({row['variant']})" if row.get("variant") else ""),
-        predicted_s=None if predicted is None else float(predicted),
-        measured_s=None if measured is None else float(measured),
-        spread_s=None if measured is None or slow is None else (float(measured), float(slow)),
-    )
+    predicted_s = None if predicted is None else float(predicted)
+    name = str(row["algorithm"]) + (f" ({row['variant']})" if row.get("variant") else "")
+    durations_s = [float(one) for one in row.get("durations_s") or ()]
+    if durations_s:
+        return AlgorithmTime.measured(name, durations_s, predicted_s)
+    measured = row.get("p50_s")
+    return AlgorithmTime(name, None if measured is None else float(measured), predicted_s)
+
+
+def _conditions(document: dict[str, Any]) -> Conditions:
+    """Read late and slow ranks as `run` and `plan` write them; a dead NIC's factor is a text."""
+    slow = {
+        int(key) if key.isdigit() else key: float(factor) for key, factor in document.get("slow", {}).items()
+    }
+    late = {int(rank): float(late_s) for rank, late_s in document.get("late", {}).items()}
+    return Conditions(late, slow, float(document.get("density", 1.0)))
 
 
 def _times_table(title: str, times: list[AlgorithmTime], *, prefix: str) -> RenderableType:

@@ -19,7 +19,6 @@ from hemiola.sweep.cell import PLAN, Cell, Own, predicted
 from hemiola.sweep.record import Record
 from hemiola.sweep.table import Row, Sweep
 from hemiola.synthesis import topology_algorithms
-from hemiola.units import format_seconds
 
 #: Applies a function to each of some values, in any process, and returns or yields the results in their order.
 Map = Callable[[Callable[[Cell], list[Row]], Iterable[Cell]], Iterable[list[Row]]]
@@ -118,7 +117,9 @@ def _cells(
     """Return the cells in the table's order; raise where the bound of one would."""
     networks = _named(topologies, "topology", lambda place, one: one.name or f"topology {place}")
     situations = _named(
-        Conditions() if conditions is None else conditions, "set of conditions", lambda _, one: _in_words(one)
+        Conditions() if conditions is None else conditions,
+        "set of conditions",
+        lambda _, one: ", ".join(one.in_words()) or NO_CONDITIONS,
     )
     kinds = [collectives] if isinstance(collectives, str) else _some(collectives, "collective")
     counts = [sizes] if isinstance(sizes, int) else _some(sizes, "size")
@@ -191,9 +192,3 @@ def _kind_of(algorithm: str | Own) -> str:
     if algorithm in topology_algorithms.names():
         return topology_algorithms.split(algorithm)[0]
     return known.get(algorithm).kind
-
-
-def _in_words(conditions: Conditions) -> str:
-    late = [f"rank {rank} {format_seconds(late_s)} late" for rank, late_s in sorted(conditions.late.items())]
-    sparse = [] if conditions.density == 1 else [f"density {conditions.density:g}"]
-    return ", ".join([*late, *conditions.slow_in_words(), *sparse]) or NO_CONDITIONS

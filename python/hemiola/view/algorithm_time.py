@@ -3,14 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
 class AlgorithmTime:
-    """One group of bars, in seconds; None where not known. `spread_s` is (fast, slow), say p10 and p99."""
+    """One group of bars, in seconds; None where not known. `spread_s` is (p10, p99), drawn as a whisker."""
 
     name: str
     measured_s: float | None = None
     predicted_s: float | None = None
     spread_s: tuple[float, float] | None = None
+
+    @classmethod
+    def measured(
+        cls, name: str, durations_s: Sequence[float] | NDArray[np.float64], predicted_s: float | None = None
+    ) -> AlgorithmTime:
+        """Take the median of repetitions, and a whisker from their 10th to their 99th percentile."""
+        p10_s, p50_s, p99_s = (float(one) for one in np.percentile(durations_s, [10, 50, 99]))
+        return cls(name, p50_s, predicted_s, (p10_s, p99_s))

@@ -11,6 +11,7 @@ from hemiola.environment.packages import require
 
 require("matplotlib")
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -75,7 +76,9 @@ def _write_line(axes: Axes, text: str, height: float, size: float, color: str, w
 def save(figure: Figure, path: str | Path) -> None:
     """Write the figure; the path's suffix says in which format."""
     picture = io.BytesIO()
-    figure.savefig(picture, format=check_suffix(path).suffix[1:].lower(), dpi=150)
+    # Publishers refuse Type 3 fonts in a PDF; the words of an SVG stay words that can be searched and edited.
+    with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
+        figure.savefig(picture, format=check_suffix(path).suffix[1:].lower(), dpi=150)
     write_whole(path, picture.getvalue())
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule
+from hemiola.conditions import Conditions
 from hemiola.simulate import Timeline
 from hemiola.view import style
 from hemiola.view.picture_file import check_suffix
@@ -35,7 +35,7 @@ def draw_timeline(
     *,
     title: str,
     subtitle: str = "",
-    late: Mapping[int, float] | None = None,
+    conditions: Conditions | None = None,
 ) -> None:
     """Draw what each rank sends when, orange where it is added to the receiver's and blue where it is copied.
 
@@ -45,7 +45,8 @@ def draw_timeline(
     timeline : Timeline of that simulation; it is run once more to record it.
     path : where to write; the suffix (.png, .svg, .pdf) is the format.
     title, subtitle : str, the two lines above the picture.
-    late : mapping of rank to seconds, optional; how long a rank has not come, drawn in grey.
+    conditions : Conditions of the simulation, optional; the second line names them, and hatching shows how long a late
+        rank has not come.
 
     Raises
     ------
@@ -54,9 +55,10 @@ def draw_timeline(
     path = check_suffix(path)
     ranks = np.unique(np.linspace(0, schedule.rank_count - 1, _MOST_ROWS).astype(int))
     factor, unit = style.time_unit([timeline.seconds])
-    figure, axes = style.new_axes(10, 1.9 + 0.34 * len(ranks), title, subtitle)
+    told = "; ".join([*(conditions.in_words() if conditions else []), *([subtitle] if subtitle else [])])
+    figure, axes = style.new_axes(10, 1.9 + 0.34 * len(ranks), title, told)
     _draw_bars(axes, schedule, timeline, ranks, factor)
-    for rank, delay_s in (late or {}).items():
+    for rank, delay_s in (conditions.late if conditions else {}).items():
         axes.barh(
             np.searchsorted(ranks, rank),
             delay_s * factor,

@@ -13,6 +13,7 @@ require("matplotlib")
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.view import style
 from hemiola.view.algorithm_time import AlgorithmTime
@@ -24,6 +25,7 @@ def draw_times(
     path: str | Path,
     *,
     title: str,
+    conditions: Conditions | None = None,
     subtitle: str = "",
     bound_s: float | None = None,
 ) -> None:
@@ -33,7 +35,8 @@ def draw_times(
     ----------
     times : sequence of AlgorithmTime, the groups, at least one.
     path : where to write; the suffix (.png, .svg, .pdf) is the format.
-    title, subtitle : str, the two lines above the picture.
+    title : str, the line above the picture.
+    conditions, subtitle : Conditions and str, the line below it.
     bound_s : float, seconds, optional; a lower bound drawn as a line through all groups.
 
     Raises
@@ -49,18 +52,20 @@ def draw_times(
         row.predicted_s is not None for row in times
     )
     shift = 0.2 if both else 0.0
-    figure, axes = style.new_axes(9, 1.7 + (0.6 if both else 0.4) * len(times), title, subtitle)
+    ends_s = [row.spread_s[1] for row in times if row.spread_s]
+    told = [*(conditions.in_words() if conditions else []), *([subtitle] if subtitle else [])]
+    told += ["median, whisker from the 10th to the 99th percentile"] if ends_s else []
+    height = 1.7 + (0.6 if both else 0.4) * len(times)
+    figure, axes = style.new_axes(9, height, title, "; ".join(told))
     _draw_series(axes, [row.predicted_s for row in times], factor, -shift, label="predicted", color=style.SKY)
     _draw_series(axes, [row.measured_s for row in times], factor, shift, label="measured", color=style.BLUE)
     _draw_spreads(axes, times, factor, shift)
     for row, time in enumerate(times):
-        _write_time(axes, time.predicted_s, time.predicted_s, factor, row - shift)
-        _write_time(
-            axes, time.measured_s, time.spread_s[1] if time.spread_s else time.measured_s, factor, row + shift
-        )
+        _write_time(axes, time.predicted_s, None, factor, row - shift)
+        _write_time(axes, time.measured_s, time.spread_s[1] if time.spread_s else None, factor, row + shift)
     if bound_s is not None:
         axes.axvline(bound_s * factor, color=style.BLACK, linestyle="--", linewidth=1.2, label="lower bound")
-    slowest = max([*known, *(row.spread_s[1] for row in times if row.spread_s)], default=0.0)
+    slowest = max([*known, *ends_s], default=0.0) * (1.2 if ends_s else 1)  # room for a whisker's words
     _finish(figure, axes, [row.name for row in times], unit, limit=slowest * factor)
     style.save(figure, path)
 
@@ -83,13 +88,14 @@ def _draw_spreads(axes: Axes, times: Sequence[AlgorithmTime], factor: float, shi
             )
 
 
-def _write_time(axes: Axes, time_s: float | None, end_s: float | None, factor: float, y: float) -> None:
-    """Write a time right of where its bar and spread end, so that it never meets the bound's line."""
-    if time_s is None or end_s is None:
+def _write_time(axes: Axes, time_s: float | None, p99_s: float | None, factor: float, y: float) -> None:
+    """Write a time right of its bar and whisker, so that it never meets the bound's line; of a whisker both values."""
+    if time_s is None:
         return
+    whisker = "" if p99_s is None else f"; p99 {p99_s * factor:.3g}"
     axes.annotate(
-        f"{time_s * factor:.3g}",
-        xy=(max(time_s, end_s) * factor, y),
+        f"{time_s * factor:.3g}{whisker}",
+        xy=(max(time_s, p99_s or 0.0) * factor, y),
         xytext=(5, 0),
         textcoords="offset points",
         va="center",
