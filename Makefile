@@ -25,8 +25,8 @@ check: $(VENV)/.test  ## format, lint, types, layer order, words and links of th
 	scripts/check.sh
 
 format: $(VENV)/.test  ## rewrite sources in the project's format
-	$(BIN)/ruff check --fix-only -q python papers tests benchmarks scripts
-	$(BIN)/ruff format -q python papers tests benchmarks scripts
+	$(BIN)/ruff check --fix-only -q python papers tests benchmarks scripts packaging
+	$(BIN)/ruff format -q python papers tests benchmarks scripts packaging
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format -i
 
 docs: $(VENV)/.test  ## build the site into build/docs/site; open its index.html

@@ -5,8 +5,8 @@ cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 
 echo "== format";     git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
-                      ruff format --check -q python papers tests benchmarks scripts
-echo "== lint";       ruff check -q python papers tests benchmarks scripts
+                      ruff format --check -q python papers tests benchmarks scripts packaging
+echo "== lint";       ruff check -q python papers tests benchmarks scripts packaging
 echo "== types";      mypy
                       MYPYPATH=python:benchmarks:scripts mypy benchmarks/*.py scripts/*.py examples/*.py
 echo "== layers";     python scripts/check_layers.py

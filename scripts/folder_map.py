@@ -41,7 +41,7 @@ def _map() -> str:
     lines += [_line(f"  {name}", _sentence_of(PACKAGE / name)) for name in _rooms()]
     lines += [
         _line(f"{name}/", _sentence_of(ROOT / name))
-        for name in ("papers", "tests", "benchmarks", "docs", "scripts", "third_party")
+        for name in ("papers", "tests", "benchmarks", "docs", "scripts", "packaging", "third_party")
     ]
     return "".join(lines)
 

@@ -37,6 +37,7 @@ def tree() -> set[str]:
         "scripts",
         "benchmarks",
         "examples",
+        "packaging",
         "third_party",
         ".github",
     ):
