@@ -9,6 +9,9 @@ need_python
 need_compiler
 if [[ " $* " == *" test "* ]]; then
   need_gtest
+  for shell in zsh fish; do  # completion is tested in each
+    command -v $shell >/dev/null || need "the shell $shell, for the tests of completion" $shell
+  done
   if [ "$(id -u)" = 0 ]; then  # hosts on this machine: where users may not make any, their tests say so
     command -v ip >/dev/null || need "ip and tc, for hosts on this machine" iproute2
     [ -x /usr/sbin/sshd ] || need "sshd, for launching over ssh" openssh-server

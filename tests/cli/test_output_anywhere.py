@@ -31,6 +31,7 @@ QUICK: dict[str, tuple[list[str], int]] = {
     "plan of a file with letters": (["plan", "all_reduce", "mésh.yaml", "1MiB"], exit_codes.DONE),
     "synthesize": (["synthesize", "all_gather", "m.yaml"], exit_codes.DONE),
     "simulate": (["simulate", "r.sched", "m.yaml", "1MiB"], exit_codes.DONE),
+    "sweep": (["sweep", "all_reduce", "m.yaml", "-b", "1KiB", "-e", "1KiB", "-a", "ring"], exit_codes.DONE),
     "verify": (["verify", "r.sched"], exit_codes.DONE),
     "verify a wrong one": (["verify", "--explain", "wrong.sched"], exit_codes.NO),
     "view": (["view", "r.sched"], exit_codes.DONE),
@@ -42,6 +43,7 @@ QUICK: dict[str, tuple[list[str], int]] = {
     "calibrate": (["calibrate", "--help"], exit_codes.DONE),
     "launch": (["launch", "-n", "2", "echo", "é…"], exit_codes.DONE),
     "cluster": (["cluster", "status"], exit_codes.DONE),
+    "completion": (["completion", "bash"], exit_codes.DONE),
     "a mistake with letters": (["plan", "all_reduce", "nofilé…", "1MiB"], exit_codes.MISTAKE),
 }
 

@@ -36,28 +36,41 @@ _COMMAND_BYTES = 165 << 20
 #: Where such an error names no file, it concerns the output.
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-#: In the order of the help, each with its line there; each is a module of that name with a function of that name, or a
-#: Typer `app`.
-COMMANDS = {
-    "run": "Run a collective on local processes, check every element on every rank, and time it.",
-    "bench": "Time a collective over a range of sizes, out of place and in place, in the columns of nccl-tests.",
-    "plan": "Choose the schedule for a collective on a topology, and say why.",
-    "synthesize": "Make a schedule for exactly this network, by matching chunks to links or another way.",
-    "simulate": "Simulate a schedule on a topology: when each rank is done, and which links are busy.",
-    "sweep": "Predict a collective's time for several topologies, sizes and algorithms, beside the lower bound.",
-    "verify": "Prove that schedules are right, or name their faults.",
-    "view": "Look at a schedule as chunks by steps, or at measured and predicted times as bars.",
-    "topology": "Show, convert and draw networks.",
-    "doctor": "Show this machine's resources for Hemiola, and how to get the missing ones.",
-    "diagnose": "Have ranks compute and all-reduce for some seconds, and find the cause that slows them.",
-    "trace": "Merge the latest operations that PyTorch's ranks have recorded into one trace for Perfetto.",
-    "accelerate": "Compile a direct path from PyTorch's groups to the engine, without Python in between.",
-    "calibrate": "Measure the links between the ranks of a running job: latency, bandwidth, cost of a message, "
-    "shared NICs.",
-    "launch": "Start a program on several ranks, which 'hemiola.init()' joins, and end all when one fails or "
-    "with Ctrl-C.",
-    "cluster": "Hosts on this machine, with NICs of a limited rate.",
+#: By the help's sections, each command with its line there; each is a module of that name with a function of that name,
+#: or a Typer `app`.
+SECTIONS = {
+    "Run": {
+        "run": "Run a collective on local processes, check every element on every rank, and time it.",
+        "bench": "Time a collective over a range of sizes, out of place and in place, in the columns of nccl-tests.",
+    },
+    "Plan": {
+        "plan": "Choose the schedule for a collective on a topology, and say why.",
+        "synthesize": "Make a schedule for exactly this network, by matching chunks to links or another way.",
+        "simulate": "Simulate a schedule on a topology: when each rank is done, and which links are busy.",
+        "sweep": "Predict a collective's time for several topologies, sizes and algorithms, beside the lower bound.",
+        "verify": "Prove that schedules are right, or name their faults.",
+    },
+    "Look": {
+        "view": "Look at a schedule as chunks by steps, or at measured and predicted times as bars.",
+        "topology": "Show, convert and draw networks.",
+    },
+    "Job": {
+        "launch": "Start a program on several ranks, which 'hemiola.init()' joins, and end all when one fails or "
+        "with Ctrl-C.",
+        "calibrate": "Measure the links between the ranks of a running job: latency, bandwidth, cost of a message, "
+        "shared NICs.",
+        "diagnose": "Have ranks compute and all-reduce for some seconds, and find the cause that slows them.",
+        "trace": "Merge the latest operations that PyTorch's ranks have recorded into one trace for Perfetto.",
+    },
+    "Tools": {
+        "doctor": "Show this machine's resources for Hemiola, and how to get the missing ones.",
+        "cluster": "Hosts on this machine, with NICs of a limited rate.",
+        "accelerate": "Compile a direct path from PyTorch's groups to the engine, without Python in between.",
+        "completion": "Print a script with which bash, zsh or fish completes commands, options and names.",
+    },
 }
+COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
+_SECTION_OF = {name: title for title, section in SECTIONS.items() for name in section}
 
 
 def make_app(commands: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
@@ -81,14 +94,16 @@ def make_app(commands: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_show_help)
     for name, line in COMMANDS.items():
+        section = _SECTION_OF[name]
         if name not in commands:
-            app.command(name, help=line)(_show_help)
+            app.command(name, help=line, rich_help_panel=section)(_show_help)
             continue
         module = importlib.import_module(f"hemiola.cli.{name}")
         if hasattr(module, "app"):
-            app.add_typer(module.app, name=name)
+            app.add_typer(module.app, name=name, rich_help_panel=section)
         else:
-            app.command(context_settings=getattr(module, "CONTEXT", None))(getattr(module, name))
+            settings = getattr(module, "CONTEXT", None)
+            app.command(context_settings=settings, rich_help_panel=section)(getattr(module, name))
     return app
 
 

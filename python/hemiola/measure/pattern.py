@@ -22,6 +22,14 @@ Array = NDArray[np.generic]
 #: How values are combined.
 OPERATIONS = ("sum", "product", "min", "max", "average", "and", "or", "xor")
 
+#: The names of the types of elements.
+DTYPES = (
+    *("float16", "bfloat16", "float32", "float64"),
+    *(f"float8_{kind}" for kind in ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")),
+    *("bool", "complex64", "complex128"),
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+)
+
 #: Collectives in which every rank has a block of its own, that combine, and that have a root.
 BLOCKED = ("all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")
 REDUCING = ("all_reduce", "reduce_scatter", "reduce")
@@ -64,11 +72,8 @@ _OTHER_DTYPES = {
 def dtype_named(name: str) -> np.dtype[np.generic]:
     """Return a NumPy dtype by its name, also by NCCL's or PyTorch's; raise ArgumentError for other texts."""
     name = _OTHER_DTYPES.get(plain := name.lower().removeprefix("torch."), plain)
-    float8 = [f"float8_{kind}" for kind in ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")]
-    names = ("float16", "bfloat16", "float32", "float64", *float8, "bool", "complex64", "complex128")
-    integers = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-    if name not in (*names, *integers):
-        raise ArgumentError(f"expected a dtype ({', '.join([*names, *integers])}), found '{name[:60]}'")
+    if name not in DTYPES:
+        raise ArgumentError(f"expected a dtype ({', '.join(DTYPES)}), found '{name[:60]}'")
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
