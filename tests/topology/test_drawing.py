@@ -182,7 +182,7 @@ def test_links_around_a_grid_clear_its_vertices_and_bend_one_way_in_all_rows_and
     bends: dict[str, set[bool]] = {"row": set(), "column": set()}
     for line in _lines_of(t):
         a, b = layout.points[line.src], layout.points[line.dst]
-        bend, length = _bend(line, a, b, layout), float(np.linalg.norm(b - a))
+        bend, length = _bend(line, layout.points), float(np.linalg.norm(b - a))
         if length < 1.5:
             assert bend == 0  # neighbours have nothing between them
         else:

@@ -34,6 +34,12 @@ MAX_VERTICES = 1024
 #: More different bandwidths than this become a colour scale.
 _MOST_COLOURS = 7
 _RADIUS = 0.3
+#: Between a line and a vertex that it has nothing to do with.
+_CLEARANCE = 0.05
+#: Shares of a line's length by which its control point may leave it, on either side.
+_BENDS = tuple(0.04 * step for step in range(2, 50))
+#: Of a curve, for its distance from vertices.
+_SAMPLES = 17
 
 _Colour = tuple[float, float, float, float]
 
@@ -119,7 +125,7 @@ def _draw_lines(axes: Axes, lines: list[_Line], layout: Layout, radius_pt: float
     straight: list[_Line] = []
     for line in lines:
         a, b = layout.points[line.src], layout.points[line.dst]
-        bend = _bend(line, a, b, layout)
+        bend = _bend(line, layout.points)
         if bend == 0 and line.both_ways:
             straight.append(line)
             continue
@@ -151,24 +157,39 @@ def _draw_lines(axes: Axes, lines: list[_Line], layout: Layout, radius_pt: float
     return colours
 
 
-def _bend(line: _Line, a: Points, b: Points, layout: Layout) -> float:
-    """Bend lines that would run over vertices on a grid, and one of two lines that differ by direction."""
-    if layout.bends and _passes_vertices(a, b, layout.points):
-        height = 0.6 + 0.1 * float(
-            np.linalg.norm(b - a)
-        )  # clears a vertex, and farther links clear nearer ones
-        return float(height / np.linalg.norm(b - a)) * (1 if a[0] == b[0] else -1)
-    return 0.0 if line.both_ways else 0.12
+def _bend(line: _Line, points: Points) -> float:
+    """Return the bend with which a line keeps clear of all other vertices: the least one; of two that differ by
+    direction, each has its own side. Where every bend meets a vertex, the one that keeps furthest off."""
+    others = np.delete(points, [line.src, line.dst], axis=0)
+    least = 0.0 if line.both_ways else 0.12
+    bends = [least, *(side * bend for bend in _BENDS if bend > least for side in (1, -1))]
+    clear = -1.0
+    best = least
+    for bend in bends:
+        room = _room(curve(points[line.src], points[line.dst], bend), others)
+        if room >= _RADIUS + _CLEARANCE:
+            return bend
+        if room > clear:
+            clear, best = room, bend
+    return best
 
 
-def _passes_vertices(a: Points, b: Points, points: Points) -> bool:
-    """Whether a vertex lies on the line between two others."""
+def curve(a: Points, b: Points, bend: float) -> Points:
+    """Return points on the line that Matplotlib's "arc3" draws: a parabola that leaves the straight line halfway."""
     along = b - a
-    length = float(np.linalg.norm(along))
-    offset = points - a
-    across = np.abs(along[0] * offset[:, 1] - along[1] * offset[:, 0]) / length
-    place = offset @ along / length
-    return bool(((across < 0.1) & (place > 0.1) & (place < length - 0.1)).any())
+    control = (a + b) / 2 + bend * np.array([along[1], -along[0]])
+    t = np.linspace(0, 1, _SAMPLES)[:, None]
+    return np.asarray((1 - t) ** 2 * a + 2 * t * (1 - t) * control + t**2 * b)
+
+
+def _room(path: Points, vertices: Points) -> float:
+    """Return how near a path of short straight pieces comes to any of these vertices."""
+    if len(vertices) == 0:
+        return math.inf
+    begin, along = path[:-1, None], np.diff(path, axis=0)[:, None]
+    share = ((vertices - begin) * along).sum(axis=2) / np.maximum((along**2).sum(axis=2), 1e-12)
+    nearest = begin + np.clip(share, 0, 1)[..., None] * along
+    return float(np.linalg.norm(vertices - nearest, axis=2).min())
 
 
 def _colours(bandwidths: list[float]) -> dict[float, _Colour]:

@@ -17,14 +17,10 @@ Points = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions of all vertices, and which vertices each host's frame encloses (none where hosts are single ranks).
-
-    bends : whether links between vertices that are far apart must bend around those between them.
-    """
+    """Positions of all vertices, and which vertices each host's frame encloses (none where hosts are single ranks)."""
 
     points: Points
     hosts: list[list[int]] = field(default_factory=list)
-    bends: bool = False
 
 
 def lay_out(topology: Topology) -> Layout:
@@ -36,7 +32,7 @@ def lay_out(topology: Topology) -> Layout:
         return Layout(np.vstack([_circle(topology.rank_count), np.zeros((1, 2))]))
     grid = find_grid(topology)
     if grid is not None:
-        return Layout(_grid(grid), bends=True)
+        return Layout(_grid(grid))
     if topology.switch_count == 0 and _is_ring(topology.rank_count, pairs):
         return Layout(_circle(topology.rank_count))
     return Layout(_parted(_by_distance(topology.rank_count + topology.switch_count, pairs)))
@@ -63,8 +59,8 @@ def _is_ring(count: int, pairs: set[tuple[int, int]]) -> bool:
 def _grid(grid: Grid) -> Points:
     """Place a 2D grid squarely, a third dimension obliquely behind it, switches at the ends of their rows."""
     depth = grid.dims[2] if len(grid.dims) == 3 else 1
-    room = max(1.0, 0.8 * depth)
-    steps = np.array([[room, 0.0], [0.0, -room], [0.75, 0.55]])[: len(grid.dims)]
+    room = float(depth)
+    steps = np.array([[room, 0.0], [0.0, -room], [0.9, 0.8]])[: len(grid.dims)]
     ranks = grid.at(np.arange(math.prod(grid.dims))) @ steps
     ends = [ranks[max(row)] + steps[axis] for row, axis in grid.switched_rows]
     return np.vstack([ranks, *ends]) if ends else np.asarray(ranks)
@@ -88,7 +84,7 @@ def _hosts(topology: Topology, pairs: set[tuple[int, int]]) -> Layout:
     for group, local, (x, y, facing) in zip(members, inside, places, strict=True):
         points[group] = np.column_stack([x + local[:, 0], y + facing * local[:, 1]])
     points[core] = _core_row(len(core), max(x for x, _, _ in places) + width)
-    return Layout(points, hosts=members, bends=True)
+    return Layout(points, hosts=members)
 
 
 def _neighbours(count: int, pairs: set[tuple[int, int]]) -> list[list[int]]:
