@@ -28,7 +28,8 @@ def asked(shell: str, script: Path, line: str) -> list[str]:
     words = line.split(" ")
     ask = {
         "bash": f"source {script}; COMP_WORDS=({' '.join(words[:-1])} '{words[-1]}'); COMP_CWORD={len(words) - 1}; "
-        '_hemiola; printf "%s\\n" "${COMPREPLY[@]}"',
+        f"_hemiola hemiola '{words[-1]}' '{words[-2]}'; "
+        'printf "%s\\n" "${COMPREPLY[@]}"',
         # zsh's own function takes the names that begin as the word does.
         "zsh": "compdef() { : }; _files() { : }; compadd() { shift; print -l -- ${(M)@:#${words[CURRENT]}*} }; "
         f"source {script}; words=({' '.join(words[:-1])} '{words[-1]}'); CURRENT={len(words)}; _hemiola",

@@ -105,12 +105,12 @@ def _walk(places: list[Place]) -> str:
 def _bash(places: list[Place]) -> str:
     return f"""\
 _hemiola() {{
-  local at=hemiola before=${{COMP_WORDS[COMP_CWORD-1]}} names= each
+  local at=hemiola word=$2 before=$3 names= each
   for each in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
 {_walk(places)}
   done
 {_cases(places)}
-  COMPREPLY=($(compgen -W "$names" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+  COMPREPLY=($(compgen -W "$names" -- "$word"))
 }}
 complete -o default -o bashdefault -F _hemiola hemiola"""
 
