@@ -191,8 +191,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         {(r["collective"], r["ranks"]) for r in rows if r["bytes"] > 0}, key=lambda c: (c[1], c[0])
     )
     figure = Figure(figsize=(18, 3.6 * ((len(cases) + 4) // 5)), layout="constrained")
-    shades = (style.BLUE, style.ORANGE, style.GREEN, style.GREY, style.RED)
-    colors = dict(zip(("hemiola", *PEERS), shades, strict=True))
+    looks = style.looks_of(("hemiola", *PEERS))
     for index, (collective, ranks) in enumerate(cases):
         axes = figure.add_subplot((len(cases) + 4) // 5, 5, index + 1)
         axes.set_title(f"{collective}, {ranks} ranks", loc="left", fontsize=10, fontweight="bold")
@@ -202,7 +201,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
                 continue
             x = [r["bytes"] for r in mine]
             y = [r["bytes"] / r["seconds"][name]["median"] / 1e9 for r in mine]
-            axes.plot(x, y, marker="o", ms=3, label=name.split("_")[0], color=colors[name.split("_")[0]])
+            look = looks[name.split("_")[0]]
+            axes.plot(x, y, marker=look.marker, ms=3, label=name.split("_")[0], color=look.color)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xlabel("buffer, bytes")

@@ -14,7 +14,7 @@ from hemiola.machine.capacity import describe_machine
 from hemiola.view import style
 from hemiola.whole_file import write_whole
 
-#: A curve of more points than this is drawn as a line alone.
+#: A curve of more points than this has markers on some of them.
 _MOST_MARKERS = 40
 
 
@@ -70,15 +70,17 @@ class Report:
     ) -> None:
         """Add a picture with one line per entry of `series`; `log` names the logarithmic axes ("x", "y", "xy")."""
         figure, axes = style.new_axes(8, 4.5, title)
-        colors = (style.GREY, style.SKY, style.ORANGE, style.GREEN, style.BLUE, style.RED, style.PURPLE)
-        for index, (label, values) in enumerate(series.items()):
+        looks = style.looks_of(series)
+        for label, values in series.items():
             points = [(a, b) for a, b in zip(x, values, strict=True) if b is not None]
             axes.plot(
                 *zip(*points, strict=True),
-                marker="o" if len(points) <= _MOST_MARKERS else "",
+                marker=looks[label].marker,
+                markevery=-(-len(points) // _MOST_MARKERS) or 1,
                 ms=4,
                 label=label,
-                color=colors[index % len(colors)],
+                color=looks[label].color,
+                linestyle=looks[label].linestyle,
             )
         if "x" in log:
             axes.set_xscale("log", base=2)
@@ -87,7 +89,7 @@ class Report:
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         axes.grid(alpha=0.25)
-        axes.legend(frameon=False, fontsize=9)
+        figure.legend(loc="outside right upper", frameon=False, fontsize=9)
         self.picture(name, title, lambda path: style.save(figure, path))
 
     def picture(self, name: str, caption: str, draw: Callable[[Path], None]) -> None:

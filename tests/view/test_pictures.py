@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 import hemiola as hm
 from drawn import figures, whiskers
+from hemiola import algorithms
 from hemiola.errors import ArgumentError
 from hemiola.view import steps, style, timeline
 from hemiola.view.algorithm_time import AlgorithmTime
@@ -32,7 +33,7 @@ def test_sizes_are_in_the_singular_where_there_is_one() -> None:
 
 def test_cells_of_a_large_schedule_are_binned_without_losing_transfers() -> None:
     schedule = hm.algorithms.all_reduce_ring(1100)
-    counts, reduces = steps._count_cells(schedule)
+    counts, reduces, _ = steps._cells(schedule, "chunk")
     assert counts.shape == (1024, 1024)
     assert counts.sum() == schedule.transfer_count
     assert reduces.sum() == schedule.transfer_count // 2
@@ -71,10 +72,52 @@ def test_no_bars_and_unknown_suffixes_are_refused(tmp_path: Path) -> None:
 
 def test_reduces_are_painted_orange_and_copies_blue() -> None:
     counts, reduces = np.array([[0, 1, 1]]), np.array([[0, 1, 0]])
-    nothing, reduce, copy = steps._paint(counts, reduces, strongest=0.8)[0]
+    nothing, reduce, copy = steps._tinted(counts, reduces, counts.astype(float), strongest=0.8)[0]
     assert nothing.tolist() == [1, 1, 1]
     assert reduce[0] > reduce[2]
     assert copy[2] > copy[0]
+
+
+def test_a_ring_of_16_shows_each_ranks_chunk_in_each_step(tmp_path: Path) -> None:
+    # A ring's rank r sends chunk r - 1 - s in step s of the reduce-scatter: diagonals, no areas of one colour.
+    with figures() as drawn:
+        steps.draw_steps(hm.algorithms.all_reduce_ring(16), tmp_path / "ring.png", title="ring")
+    (axes,) = drawn[0].axes
+    assert axes.get_ylabel() == "sending rank"
+    numbers = {(int(text.get_position()[1]), int(text.get_position()[0])): text for text in axes.texts[2:]}
+    assert len(numbers) == 16 * 30
+    for (rank, step), text in numbers.items():
+        if step < 15:
+            assert int(text.get_text()) == (rank - 1 - step) % 16
+    painted = axes.images[0].get_array()
+    assert len(np.unique(painted[:, 0], axis=0)) == 16
+
+
+def test_a_legend_covers_no_cell(tmp_path: Path) -> None:
+    with figures() as drawn:
+        for rank_count in (4, 16):
+            steps.draw_steps(hm.algorithms.all_reduce_ring(rank_count), tmp_path / "r.png", title="ring")
+    for figure in drawn:
+        (axes,) = figure.axes
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_window_extent().y1 < axes.xaxis.label.get_window_extent().y1
+        assert legend.get_window_extent().y0 > 0
+
+
+def test_an_algorithm_looks_alike_in_every_figure_and_no_two_of_a_figure_do() -> None:
+    everything = ["all_reduce_ring", *algorithms.names()[6:], "NCCL", "gloo", "lower bound"]
+    together = style.looks_of(everything)
+    assert len(set(together.values())) == len(everything)
+    assert (
+        together["all_reduce_ring"]
+        == style.looks_of(["ring"])["ring"]
+        == style.looks_of(["x", "Ring"])["Ring"]
+    )
+    assert together["lower bound"].linestyle == "--"
+    assert all(
+        look.color not in (style.GREY, style.BLACK) for name, look in together.items() if "bound" not in name
+    )
 
 
 def test_two_loss_curves_are_drawn_even_where_they_are_equal(tmp_path: Path) -> None:

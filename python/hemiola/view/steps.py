@@ -22,15 +22,18 @@ from hemiola.view import style
 from hemiola.view.picture_file import check_suffix
 from hemiola.view.schedule_text import LETTERED_TRANSFERS, describe, step_cells
 
-#: Cells are written out up to this many chunks and steps, and painted beyond.
+#: Chunks by steps are written out up to so many.
 _LETTERED_CHUNKS, _LETTERED_STEPS = 24, 16
+#: Ranks by steps have numbers up to so many, and are painted in groups beyond the last.
+_NUMBERED_RANKS, _NUMBERED_STEPS = 40, 40
 _PAINTED_CELLS = 1024
 
 
 def draw_steps(schedule: Schedule, path: str | Path, *, title: str) -> None:
-    """Draw chunks by steps, orange where values are added and blue where they are copied.
+    """Draw chunks by steps, or of a larger schedule ranks by steps; orange adds, and blue copies.
 
-    Small schedules show each transfer as src>dst or src+dst; large ones show how many transfers a cell has.
+    Small schedules show each transfer as src>dst or src+dst. Of larger ones a row is a rank, and a cell all that
+    it sends in a step: its chunk, where it is one, or the number of its transfers.
 
     Parameters
     ----------
@@ -43,54 +46,99 @@ def draw_steps(schedule: Schedule, path: str | Path, *, title: str) -> None:
     ArgumentError for an unknown suffix.
     """
     path = check_suffix(path)
-    counts, reduces = _count_cells(schedule)
-    lettered = (
-        schedule.chunk_count <= _LETTERED_CHUNKS
-        and schedule.step_count <= _LETTERED_STEPS
-        and counts.max(initial=0) <= LETTERED_TRANSFERS
-    )
+    counts, _, _ = _cells(schedule, "chunk")
     rows, columns = counts.shape
-    width, height = (2.2 + 0.85 * columns, 1.6 + 0.4 * rows) if lettered else (9.0, 5.5)
-    figure, axes = style.new_axes(max(width, 6.5), height, title, describe(schedule))
-    extent = (-0.5, max(schedule.step_count, 1) - 0.5, schedule.chunk_count - 0.5, -0.5)
-    axes.imshow(
-        _paint(counts, reduces, strongest=0.5 if lettered else 0.8),
-        aspect="auto",
-        extent=extent,
-        interpolation="nearest",
-    )
-    if lettered:
-        _letter(axes, schedule)
-    axes.set_xlabel("step")
-    axes.set_ylabel("chunk")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    keys = [("copy", style.BLUE), ("reduce", style.ORANGE)]
-    marks = [Line2D([], [], marker="s", linestyle="", color=color, label=label) for label, color in keys]
-    figure.legend(handles=marks, loc="outside lower right", ncols=2, frameon=False)
+    if _is_lettered(schedule, counts):
+        size = (max(2.2 + 0.85 * columns, 6.5), 1.6 + 0.4 * rows)
+    else:
+        size = (9.0, 1.9 + min(max(0.22 * schedule.rank_count, 2.0), 6.0))
+    figure, axes = style.new_axes(*size, title, describe(schedule))
+    paint_steps(axes, schedule)
     style.save(figure, path)
 
 
-def _count_cells(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many transfers, and how many of them that reduce, fall into each cell; rows are chunks."""
-    rows = min(schedule.chunk_count, _PAINTED_CELLS)
-    columns = min(max(schedule.step_count, 1), _PAINTED_CELLS)
+def paint_steps(axes: Axes, schedule: Schedule) -> None:
+    """Paint what `draw_steps` draws into these axes, with its legend below them."""
+    counts, reduces, _ = _cells(schedule, "chunk")
+    if _is_lettered(schedule, counts):
+        _paint(axes, schedule, _tinted(counts, reduces, _strength(counts), strongest=0.5), "chunk")
+        _letter(axes, schedule)
+        _add_keys(axes)
+        return
+    counts, reduces, chunks = _cells(schedule, "src")
+    single = counts.max(initial=0) <= 1
+    strength = (chunks + 1) / schedule.chunk_count if single else _strength(counts)
+    _paint(axes, schedule, _tinted(counts, reduces, strength * (counts > 0), strongest=0.75), "src")
+    if schedule.rank_count <= _NUMBERED_RANKS and schedule.step_count <= _NUMBERED_STEPS:
+        _number(axes, counts, chunks if single else counts)
+    _add_keys(
+        axes, "the chunk sent, darker from first to last" if single else "transfers sent, darker the more"
+    )
+
+
+def _is_lettered(schedule: Schedule, counts: NDArray[np.int64]) -> bool:
+    return (
+        schedule.chunk_count <= _LETTERED_CHUNKS
+        and schedule.step_count <= _LETTERED_STEPS
+        and bool(counts.max(initial=0) <= LETTERED_TRANSFERS)
+    )
+
+
+def _cells(
+    schedule: Schedule, rows_are: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many transfers fall into each cell, how many of them reduce, and the largest chunk of them."""
+    row_count = schedule.chunk_count if rows_are == "chunk" else schedule.rank_count
+    rows, columns = min(row_count, _PAINTED_CELLS), min(max(schedule.step_count, 1), _PAINTED_CELLS)
     transfers: NDArray[Any] = np.asarray(schedule.transfers)
-    row = transfers["chunk"].astype(np.int64) * rows // schedule.chunk_count
+    row = transfers[rows_are].astype(np.int64) * rows // row_count
     column = transfers["step"].astype(np.int64) * columns // max(schedule.step_count, 1)
     cell = row * columns + column
+    counts = np.bincount(cell, minlength=rows * columns)
+    reduces = np.bincount(cell[transfers["reduce"]], minlength=rows * columns)
+    chunks = np.zeros(rows * columns, np.int64)
+    np.maximum.at(chunks, cell, transfers["chunk"].astype(np.int64))
     shape = (rows, columns)
-    counts = np.bincount(cell, minlength=rows * columns).reshape(shape)
-    reduces = np.bincount(cell[transfers["reduce"]], minlength=rows * columns).reshape(shape)
-    return counts, reduces
+    return counts.reshape(shape), reduces.reshape(shape), chunks.reshape(shape)
 
 
-def _paint(counts: NDArray[np.int64], reduces: NDArray[np.int64], strongest: float) -> NDArray[np.float64]:
-    """Return RGB per cell: between blue (copy) and orange (reduce), stronger the more transfers it has."""
+def _strength(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(np.log1p(counts) / np.log1p(max(int(counts.max(initial=0)), 1)))
+
+
+def _tinted(
+    counts: NDArray[np.int64], reduces: NDArray[np.int64], strength: NDArray[np.float64], strongest: float
+) -> NDArray[np.float64]:
+    """Return RGB per cell: between blue (copy) and orange (reduce), white where nothing is sent."""
     share = np.divide(reduces, counts, out=np.zeros(counts.shape), where=counts > 0)[..., None]
-    strength = (np.log1p(counts) / np.log1p(max(int(counts.max(initial=0)), 1)))[..., None]
     hue = share * _rgb(style.ORANGE) + (1 - share) * _rgb(style.BLUE)
+    strength = strength[..., None]
     return np.asarray(1 - strongest * (0.2 + 0.8 * strength) * (strength > 0) * (1 - hue))
+
+
+def _paint(axes: Axes, schedule: Schedule, cells: NDArray[np.float64], rows_are: str) -> None:
+    rows = schedule.chunk_count if rows_are == "chunk" else schedule.rank_count
+    extent = (-0.5, max(schedule.step_count, 1) - 0.5, rows - 0.5, -0.5)
+    axes.imshow(cells, aspect="auto", extent=extent, interpolation="nearest")
+    axes.set_xlabel("step")
+    axes.set_ylabel("chunk" if rows_are == "chunk" else "sending rank")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def _number(axes: Axes, counts: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
+    size = 7.5 if numbers.shape[1] <= 32 else 6
+    for (rank, step), count in np.ndenumerate(counts):
+        if count:
+            text = str(int(numbers[rank, step]))
+            axes.text(step, rank, text, ha="center", va="center", fontsize=size, color=style.BLACK)
+
+
+def _add_keys(axes: Axes, note: str = "") -> None:
+    keys = [("copy", style.BLUE), ("reduce", style.ORANGE)]
+    marks = [Line2D([], [], marker="s", linestyle="", color=color, label=label) for label, color in keys]
+    marks += [Line2D([], [], linestyle="", label=note)] if note else []
+    style.legend_below(axes, marks)
 
 
 def _rgb(color: str) -> NDArray[np.float64]:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common parts of all pictures: colours that colour-blind readers can tell apart, set-up, saving, units."""
+"""The common parts of all pictures: one look per algorithm, colours that colour-blind readers can tell apart, sizes of
+columns, set-up, saving, units."""
 
 from __future__ import annotations
 
 import io
+import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hemiola.environment.packages import require
@@ -12,6 +15,7 @@ from hemiola.environment.packages import require
 require("matplotlib")
 
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -27,6 +31,68 @@ PURPLE = "#CC79A7"
 SKY = "#56B4E9"
 BLACK = "#222222"
 GREY = "#8A8F98"
+
+#: Widths in inches of a figure in one and in two columns of a paper.
+ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, marker and line of a series in every figure."""
+
+    color: str
+    marker: str
+    linestyle: str = "-"
+
+
+#: Of bounds: no algorithm is black, dashed or without a marker.
+BOUND = Look(BLACK, "", "--")
+
+_COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
+_MARKERS = "osD^vPX<"
+#: Algorithms and peers that figures show most; neighbours here differ in colour and in marker.
+_KNOWN = (
+    "hemiola", "ring", "direct", "recursive halving doubling", "double binary tree", "hierarchical",
+    "recursive doubling", "themis", "taccl-like", "multitree", "c cube", "blueconnect", "pccl", "nccl", "rccl",
+    "mpich", "gloo", "mpi", "torch", "stragglar", "late", "optcc", "swing", "bruck", "plan", "synthesized",
+)  # fmt: skip
+
+
+def looks_of(labels: Iterable[str]) -> dict[str, Look]:
+    """Return the look of each series of a figure: no two alike, and each the same as in other figures.
+
+    A known name has a fixed look, a bound is black and dashed, and another name's look follows from its letters. Where
+    two names meet in one look, the later one takes the next that is free. There are 48 looks.
+    """
+    labels = list(dict.fromkeys(labels))
+    places: dict[str, int] = {}
+    # Fixed looks first, so that a name that is not known does not take one of them.
+    for label in sorted(labels, key=lambda one: _family(one) not in _KNOWN):
+        family = _family(label)
+        if family in ("bound", "lower bound"):
+            continue
+        place = _KNOWN.index(family) if family in _KNOWN else zlib.crc32(family.encode())
+        taken = set(places.values())
+        tries = (each % _LOOK_COUNT for each in range(place, place + _LOOK_COUNT))
+        places[label] = next((each for each in tries if each not in taken), place % _LOOK_COUNT)
+    return {label: _look(places[label]) if label in places else BOUND for label in labels}
+
+
+_LOOK_COUNT = len(_COLORS) * len(_MARKERS)
+
+
+def _look(place: int) -> Look:
+    row, column = divmod(place, len(_COLORS))
+    return Look(_COLORS[column], _MARKERS[(column + row) % len(_MARKERS)])
+
+
+def _family(label: str) -> str:
+    """Return an algorithm's name without its collective, in small letters and spaces."""
+    name = label.lower().replace("_", " ")
+    for kind in ("all reduce ", "all gather ", "reduce scatter ", "all to all ", "broadcast ", "reduce "):
+        if name.startswith(kind):
+            return name.removeprefix(kind)
+    return name
 
 
 def new_axes(width: float, height: float, title: str, subtitle: str = "") -> tuple[Figure, Axes]:
@@ -71,6 +137,14 @@ def _write_line(axes: Axes, text: str, height: float, size: float, color: str, w
         fontweight=weight,
     )
     line.set_in_layout(False)
+
+
+def legend_below(axes: Axes, marks: Sequence[Artist]) -> None:
+    """Put a legend below the axes' words, where it covers nothing."""
+    axes.legend(
+        handles=list(marks), loc="upper right", bbox_to_anchor=(1, 0), borderaxespad=3.6, ncols=len(marks),
+        frameon=False, fontsize=9,
+    )  # fmt: skip
 
 
 def save(figure: Figure, path: str | Path) -> None:
