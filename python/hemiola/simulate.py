@@ -122,6 +122,21 @@ class Timeline:
             )
         return self._run
 
+    @property
+    def topology(self) -> Topology:
+        """The simulated topology, after conditions have named its NICs."""
+        return self._replayed.topology
+
+    @property
+    def nbytes(self) -> int:
+        """One rank's buffer, in bytes."""
+        return self._replayed.nbytes
+
+    @property
+    def conditions(self) -> Conditions:
+        """Who is late or slow in the simulation."""
+        return self._replayed.conditions
+
     @cached_property
     def spans(self) -> NDArray[np.void]:
         """The times of each transfer on the links of its path: transfer, link, start_s, end_s, arrival_s.

@@ -107,3 +107,22 @@ def test_as_many_steps_are_shown_as_the_terminal_has_room_for(
         assert shown[-1] == 30 or len(header.rstrip()) + 20 > columns  # two more had no room
     assert shown == sorted(shown)
     assert shown[0] < shown[-1]
+
+
+def test_a_page_is_written_and_its_path_printed(hemiola, cluster: Path, tmp_path: Path) -> None:
+    page = tmp_path / "ring.html"
+    rest = ("--topology", cluster, "--size", "1MiB", "--late", "3=1ms")
+    ran = hemiola("view", "all_reduce_ring", *rest, "--html", page)
+    assert (ran.code, "".join(ran.out.split())) == (0, str(page))
+    assert '"late":{"3":0.001}' in page.read_text("utf-8")
+    assert (
+        hemiola("view", "all_reduce_ring", *rest, "--html", page, "--json").data["bytes"]
+        == page.stat().st_size
+    )
+
+
+def test_a_page_needs_a_network_and_a_folder(hemiola, cluster: Path, tmp_path: Path) -> None:
+    assert hemiola("view", "all_reduce_ring", "--html", tmp_path / "x.html").is_users_mistake()
+    assert hemiola("view", "all_reduce_ring", "--topology", cluster).is_users_mistake()
+    none = tmp_path / "none" / "x.html"
+    assert "no folder" in hemiola("view", "all_reduce_ring", "--topology", cluster, "--html", none).err

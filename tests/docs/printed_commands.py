@@ -139,6 +139,10 @@ FORMS = [
     Smallest(r"hemiola simulate( .*)?", "hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms"),
     Smallest(r"hemiola synthesize( .*)?", "hemiola synthesize all_gather box.yaml --chunks 1 --out x.sched"),
     Smallest(r"hemiola verify", "hemiola verify all_reduce_ring --ranks 4"),
+    Smallest(
+        r"hemiola view .* --html .*",
+        "hemiola view all_reduce_ring --topology examples/cluster8.yaml --size 64KiB --html ring.html",
+    ),
     Smallest(r"hemiola view( .*)?", "hemiola view all_reduce_ring --ranks 4"),
     Smallest(r"hemiola topology show +.*", "hemiola topology show examples/cluster8.yaml"),
     Smallest(r"hemiola topology show", "hemiola topology show cluster.yaml"),

@@ -14,12 +14,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from hemiola._core import Schedule, Violation
-from hemiola.cli import options
-from hemiola.cli.inputs import load_schedule, read_text
+from hemiola.cli import options, values
+from hemiola.cli.inputs import load_schedule, read_text, read_topology
 from hemiola.cli.output import answer, console, fitted, printable, table
+from hemiola.cli.values import read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
 from hemiola.conditions import Conditions
-from hemiola.errors import FormatError
+from hemiola.errors import ArgumentError, FormatError
+from hemiola.synthesis import DEFAULT_NBYTES
 from hemiola.units import format_bytes, format_seconds
 from hemiola.verify import first_violation
 from hemiola.view.algorithm_time import AlgorithmTime
@@ -39,6 +41,29 @@ def view(
     ],
     ranks: options.Ranks = None,
     chart: options.Chart = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            parser=options.reads(read_output),
+            help="Write a page to explore; needs --topology.",
+        ),
+    ] = None,
+    topology: Annotated[
+        Path | None, typer.Option("--topology", metavar="FILE", help="The network of --html.")
+    ] = None,
+    nbytes: Annotated[
+        int,
+        typer.Option(
+            "--size",
+            metavar="SIZE",
+            parser=options.reads(values.read_size),
+            help="Bytes of one rank's buffer, for --html.",
+        ),
+    ] = DEFAULT_NBYTES,
+    late: options.Late = None,
+    slow: options.Slow = None,
     as_json: options.Json = False,
 ) -> None:
     """Look at a schedule as chunks by steps, or at measured and predicted times as bars.
@@ -46,12 +71,43 @@ def view(
     In a cell, 0>1 copies rank 0's chunk to rank 1, and 0+1 adds it to rank 1's; 0.2 is rank 0's second scratch
     slot. A schedule's JSON lists its transfers. A wrong schedule is shown, too, after its first fault; exit code 1.
 
-    Examples: hemiola view all_reduce_ring --ranks 4; hemiola view times.json --chart times.png
+    --html writes one file that shows the schedule's simulation on a network, and makes no request: times, waits,
+    use of links. --late and --slow belong to it.
+
+    Examples: hemiola view all_reduce_ring --ranks 4; hemiola view times.json --chart times.png;
+    hemiola view all_reduce_ring --topology cluster.yaml --size 64MiB --late 7=5ms --html ring.html
     """
-    if source.endswith(".json"):
+    if html is not None:
+        _write_page(source, html, topology, nbytes, late, slow, as_json)
+    elif topology is not None or late or slow:
+        raise ArgumentError("--topology, --late and --slow belong to a page; say --html FILE, too")
+    elif source.endswith(".json"):
         _view_times(Path(source), chart, as_json)
     else:
         _view_schedule(source, load_schedule(source, ranks), chart, as_json)
+
+
+def _write_page(
+    source: str,
+    html: Path,
+    topology_file: Path | None,
+    nbytes: int,
+    late: list[str] | None,
+    slow: list[str] | None,
+    as_json: bool,
+) -> None:
+    from hemiola.view.page import explore
+
+    if topology_file is None:
+        raise ArgumentError("a page shows a schedule on a network; say which: --topology cluster.yaml")
+    topology = read_topology(topology_file).topology
+    conditions = read_conditions(late, slow, topology.rank_count, topology=topology)
+    schedule = load_schedule(
+        source, topology.rank_count, topology=topology, nbytes=nbytes, conditions=conditions
+    )
+    title = Path(printable(source)).name
+    path = printable(str(explore(schedule, html, topology, nbytes, conditions, title=title)))
+    answer(as_json, {"file": path, "bytes": html.stat().st_size}, Text(path))
 
 
 def _view_schedule(source: str, schedule: Schedule, chart: Path | None, as_json: bool) -> None:

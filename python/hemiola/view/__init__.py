@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures: one file per picture, each from plain numbers to a file."""
+"""Pictures: one file per picture, each from plain numbers to a file; and pages to explore."""

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a page to explore, after everything that could refuse it has been checked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hemiola._core import Schedule, Topology
+from hemiola.arguments import typed
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+from hemiola.planner import Plan
+from hemiola.simulate import Timeline, simulate
+from hemiola.view.page.packing import write_page
+from hemiola.view.page.schedule_page import refuse_large, schedule_data
+from hemiola.view.picture_file import in_existing_folder
+
+
+@typed
+def explore(
+    x: Schedule | Plan | Timeline,
+    file: str | os.PathLike[str],
+    topology: Topology | None = None,
+    nbytes: int | None = None,
+    conditions: Conditions | None = None,
+    *,
+    title: str = "",
+) -> Path:
+    """Write a self-contained HTML page to explore, which makes no request.
+
+    Parameters
+    ----------
+    x : Timeline or Plan; or Schedule with a topology and a size in bytes, which is simulated.
+    file : the page to write, by custom "….html".
+    topology : Topology, only with a Schedule.
+    nbytes : int >= 1, one rank's buffer in bytes, only with a Schedule.
+    conditions : Conditions, only with a Schedule; all ranks are in time and at full speed by default.
+    title : str, the heading; by default the collective and its algorithm.
+
+    Returns
+    -------
+    Path of the page.
+
+    Raises
+    ------
+    ArgumentError
+        There is no folder for the file, or nothing moves. There are more than 4,096 ranks or 500,000 transfers.
+    OSError
+        The file cannot be written.
+
+    Notes
+    -----
+    Cost: a simulation with everything recorded. A page of 64 ranks with 32,256 transfers has some 150 kB. Keys:
+    space plays, arrows step, + and - zoom, 0 shows all.
+    """
+    path = _writable(file)
+    timeline = _timeline(x, topology, nbytes, conditions)
+    name = title or (x.name if isinstance(x, Plan) else "")
+    write_page(path, schedule_data(timeline, name), ("page.js", "waits.js", "schedule.js"))
+    return path
+
+
+def _writable(file: str | os.PathLike[str]) -> Path:
+    path = in_existing_folder(Path(file))
+    if path.is_dir():
+        raise ArgumentError(f"'{path}': expected a file to write, found a folder; name a file in it")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(13, "the page cannot replace a read-only file", str(path))
+    return path
+
+
+def _timeline(
+    x: Schedule | Plan | Timeline,
+    topology: Topology | None,
+    nbytes: int | None,
+    conditions: Conditions | None,
+) -> Timeline:
+    if not isinstance(x, Schedule):
+        if topology is not None or nbytes is not None or conditions is not None:
+            raise ArgumentError(
+                f"expected a topology, a size and conditions with a Schedule alone; a {type(x).__name__} has its own"
+            )
+        if isinstance(x, Timeline):
+            refuse_large(x.schedule)
+            return x
+        if x.topology is None:
+            raise ArgumentError("this plan has no topology; give its schedule, a topology and a size")
+        refuse_large(x.schedule)
+        return simulate(x.schedule, x.topology, x.nbytes, x.conditions, x.network)
+    if topology is None or nbytes is None:
+        raise ArgumentError("a schedule alone has no times: give a topology and a size, or a Timeline")
+    refuse_large(x)
+    return simulate(x, topology, nbytes, conditions)
