@@ -221,3 +221,29 @@ def test_names_a_rank_that_cannot_be_reached():
         hm.lower_bound(graph, "all_gather", KB)
     assert "no link leads from ranks 0, 1 to rank 2. Add a link" in str(caught.value)
     assert hm.lower_bound(graph, "reduce", KB, root=0).seconds > 0
+
+
+def test_bytes_reach_a_rank_by_all_ways_each_as_long_as_it_is() -> None:
+    """Given 1 GB/s directly after 1 us, and 4 GB/s past rank 2 after 3 us.
+
+    Derivation: by T us these bring T - 1 and 4 (T - 3) kB: 10 kB by 4.6 us. Ports alone would bring them by 3.8.
+    """
+    cables = [(0, 1, 1e-6, 1e9), (0, 2, 1e-6, 4e9), (2, 1, 2e-6, 4e9)]
+    t = hm.Topology(3, [(*way, *how) for a, b, *how in cables for way in ((a, b), (b, a))])
+    bound = hm.lower_bound(t, "broadcast", 10_000)
+    assert named(bound, "distance") == pytest.approx(4.6 * US, rel=1e-9)
+    assert "over all ways together" in bound.witness
+
+
+@pytest.mark.parametrize("delay_us", [0, 5])
+def test_a_second_way_takes_back_what_the_first_one_took(delay_us: int) -> None:
+    """Given links of 1 GB/s past switches 2 and 3: 0 to 2 to 3 to 1 after 2 us, 0 to 2 to 1 and 0 to 3 to 1 after 3 us.
+
+    Derivation: the latter two bring 2 (T - 3) kB by T us, as ways after 2 and after 4 us do: 10 kB by 8 us. All that is
+    later by as much as rank 0.
+    """
+    links = [(0, 2, 1e-6), (2, 3, 0.0), (3, 1, 1e-6), (2, 1, 2e-6), (0, 3, 2e-6)]
+    t = hm.Topology(2, [(*link, 1e9) for link in links], switch_count=2)
+    now = hm.Conditions(late={0: delay_us * US})
+    bound = hm.lower_bound(t, "broadcast", 10_000, now)
+    assert named(bound, "distance") == pytest.approx((8 + delay_us) * US, rel=1e-9)

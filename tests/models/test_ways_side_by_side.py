@@ -23,13 +23,25 @@ def send(t: hm.Topology, nbytes: int, network: str = "fluid") -> hm.Timeline:
 
 
 @pytest.mark.parametrize("network", ["fluid", "fifo"])
-def test_a_large_message_is_divided_over_parallel_links_by_their_bandwidths(network: str) -> None:
-    """Given 3 and 345 GB/s. Derivation: 348 MB take 1 ms over both, and 600 ns more over the slower to begin."""
+def test_shares_of_a_large_message_arrive_together(network: str) -> None:
+    """Given 3 GB/s after 500 ns, and 345 GB/s after 600 ns.
+
+    Derivation: by the time T they bring 3 (T - 500) + 345 (T - 600) bytes, in ns: 348 MB by 1 ms + 599.138 ns.
+    """
     t = topology(2, 0, (0, 1, *SLOW), (0, 1, *FAST))
     line = send(t, 348_000_000, network)
-    assert line.seconds == pytest.approx(1e-3 + 600e-9, rel=1e-9)
+    mean_s = (3 * 500e-9 + 345 * 600e-9) / 348
+    assert line.seconds == pytest.approx(1e-3 + mean_s, rel=1e-9)
+    assert 0 <= line.seconds - hm.lower_bound(t, "broadcast", 348_000_000).seconds < 2e-12
     busy = [line.link_busy_s[link] for link in (0, 2)]
     assert busy == pytest.approx([1e-3, 1e-3], rel=1e-6)
+
+
+@pytest.mark.parametrize("nbytes", [100_000, 1_000_000, 100_000_000])
+def test_unlike_ways_between_two_ranks_carry_a_message_as_soon_as_can_be(nbytes: int) -> None:
+    """Given latencies that differ by as much as a message takes: each way has its share, none waits for another."""
+    t = topology(2, 0, (0, 1, 0.3e-6, 25e9), (0, 1, 0.6e-6, 100e9), (0, 1, 2e-6, 345e9))
+    assert send(t, nbytes).seconds <= hm.lower_bound(t, "broadcast", nbytes).seconds + 4e-12
 
 
 def test_a_small_message_takes_the_quickest_link_alone() -> None:
@@ -48,7 +60,7 @@ def test_a_chain_of_switches_is_a_way_beside_a_direct_link() -> None:
     """Given 2 GB/s directly, and 6 GB/s over two switches that join nothing else: 8 GB/s together."""
     t = topology(2, 2, (0, 1, 1e-6, 2e9), (0, 2, 1e-6, 8e9), (2, 3, 1e-6, 6e9), (3, 1, 1e-6, 7e9))
     line = send(t, 80_000_000)
-    assert line.seconds == pytest.approx(10e-3 + 3e-6, rel=1e-9)
+    assert line.seconds == pytest.approx(10e-3 + 2.5e-6, rel=1e-9)  # 1 us for a quarter, 3 us for the rest
     assert line.link_busy_s[2] == pytest.approx(7.5e-3, rel=1e-6)  # 60 MB at 8 GB/s
 
 

@@ -15,14 +15,15 @@ using Part = JoinedWays::Part;
 
 constexpr int kNone = -1;
 
-/// A link, or ways that were joined. `parts` have in `busy` the share of the bytes that the link carries.
+/// A link, or ways that were joined. `parts` have in `busy` the link's share of the bandwidth.
 struct Edge {
   Link link;
   std::vector<Part> parts;
 
+  /// What a message takes beside its bytes.
+  double fixed_cost() const { return static_cast<double>(link.latency + link.message); }
   double slowness(double bytes) const {
-    return static_cast<double>(link.latency + link.message) +
-           bytes * static_cast<double>(kSecond) / link.bandwidth_Bps;
+    return fixed_cost() + bytes * static_cast<double>(kSecond) / link.bandwidth_Bps;
   }
   /// Ascending from the quickest way.
   std::pair<Picoseconds, double> cost() const { return {link.latency + link.message, -link.bandwidth_Bps}; }
@@ -42,21 +43,31 @@ Edge in_series(const std::vector<const Edge*>& along) {
   return whole;
 }
 
-/// One edge that stands for the first `count` of edges side by side.
-Edge side_by_side(const std::vector<Edge>& ways, std::size_t count) {
+/// One edge that stands for the first `count` of edges side by side, whose shares of a message arrive together. A way of
+/// bandwidth b and cost c brings b (T - c) by the time T. So the whole has the mean cost, weighted by bandwidths.
+Edge side_by_side(const std::vector<Edge>& ways, std::size_t count, double bytes) {
   Edge whole = ways[0];
+  double latency = 0, message = 0;
   whole.link.bandwidth_Bps = 0;
   whole.parts.clear();
   for (std::size_t i = 0; i < count; ++i) {
-    whole.link.bandwidth_Bps += ways[i].link.bandwidth_Bps;
-    whole.link.latency = std::max(whole.link.latency, ways[i].link.latency);
-    whole.link.message = std::max(whole.link.message, ways[i].link.message);
+    const Link& way = ways[i].link;
+    whole.link.bandwidth_Bps += way.bandwidth_Bps;
+    latency += static_cast<double>(way.latency) * way.bandwidth_Bps;
+    message += static_cast<double>(way.message) * way.bandwidth_Bps;
   }
-  for (std::size_t i = 0; i < count; ++i)
+  whole.link.latency = static_cast<Picoseconds>(std::ceil(latency / whole.link.bandwidth_Bps));
+  whole.link.message = static_cast<Picoseconds>(std::ceil(message / whole.link.bandwidth_Bps));
+  for (std::size_t i = 0; i < count; ++i) {
+    const double in_all = ways[i].link.bandwidth_Bps / whole.link.bandwidth_Bps;
+    const double early = whole.fixed_cost() - ways[i].fixed_cost();
+    const double share = in_all + ways[i].link.bandwidth_Bps / static_cast<double>(kSecond) * early / bytes;
     for (Part part : ways[i].parts) {
-      part.busy *= ways[i].link.bandwidth_Bps / whole.link.bandwidth_Bps;
+      part.busy *= in_all;
+      part.share *= share;
       whole.parts.push_back(part);
     }
+  }
   return whole;
 }
 
@@ -65,7 +76,7 @@ class Joining {
  public:
   Joining(const Topology& topology, double message_bytes)
       : topology_(topology), message_bytes_(message_bytes) {
-    for (int l = 0; l < topology.link_count(); ++l) edges_.push_back({topology.link(l), {{l, 1.0}}});
+    for (int l = 0; l < topology.link_count(); ++l) edges_.push_back({topology.link(l), {{l, 1.0, 1.0}}});
     join_twins();
     while (join_once()) has_joined_ = true;
   }
@@ -218,7 +229,7 @@ class Joining {
   Edge as_one(const std::vector<Edge>& ways) const {
     Edge best = ways[0];
     for (std::size_t count = 2; count <= ways.size(); ++count)
-      if (Edge more = side_by_side(ways, count);
+      if (Edge more = side_by_side(ways, count, message_bytes_);
           more.slowness(message_bytes_) < best.slowness(message_bytes_))
         best = std::move(more);
     return best;
@@ -269,9 +280,7 @@ int JoinedWays::link_of(int joined_link) const {
 std::vector<std::pair<int, double>> JoinedWays::shares_of(int joined_link) const {
   if (!joined_) return {{joined_link, 1.0}};
   std::vector<std::pair<int, double>> shares;
-  for (const Part& part : parts_[at(joined_link)])
-    shares.emplace_back(part.link, part.busy * whole_.link(part.link).bandwidth_Bps /
-                                       joined_->link(joined_link).bandwidth_Bps);
+  for (const Part& part : parts_[at(joined_link)]) shares.emplace_back(part.link, part.share);
   return shares;
 }
 

@@ -15,9 +15,10 @@ namespace hemiola {
 inline constexpr double kLargeMessage = 1 << 30;
 
 /// A topology as messages of one size see it. Several ways from a vertex to the same other one are a single link, over
-/// which a message is divided in proportion to their bandwidths. Such are parallel links; chains of switches that join
+/// which a message is divided so that its parts arrive together. Such are parallel links; chains of switches that join
 /// nothing else, such as the NICs between a host and the network; and switches that join the same ranks alike, such as
-/// several NVSwitches. The link has the bandwidth of all ways, and the latency and cost of a message of the slowest one.
+/// several NVSwitches. The link has the bandwidth of all ways, and their mean latency and cost of a message, weighted by
+/// bandwidths.
 /// Where a message is so small that fewer of the quickest ways have it across sooner, the link stands for these alone.
 ///
 /// Ways are joined where they begin or end at a rank, where one rank is all that is behind them on one side, and where the
@@ -45,6 +46,7 @@ class JoinedWays {
   struct Part {
     int link;
     double busy;
+    double share;  ///< of the bytes of a message of that size
   };
 
  private:
