@@ -139,6 +139,7 @@ FORMS = [
     Smallest(r"hemiola simulate( .*)?", "hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms"),
     Smallest(r"hemiola synthesize( .*)?", "hemiola synthesize all_gather box.yaml --chunks 1 --out x.sched"),
     Smallest(r"hemiola verify", "hemiola verify all_reduce_ring --ranks 4"),
+    not_here(r"hemiola view records .*", "tests/view/test_job_page.py does so with records"),
     Smallest(
         r"hemiola view .* --html .*",
         "hemiola view all_reduce_ring --topology examples/cluster8.yaml --size 64KiB --html ring.html",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, needed
+from job_records import killed_job
 
 import hemiola as hm
 
@@ -180,6 +181,23 @@ def test_hosts_fold_above_a_hundred_ranks_and_open(browser: Browser, tmp_path: P
     browser.ask("(h.toggleFold(3), 0)")
     assert browser.ask("h.rows().map(r => r.label).slice(2, 5)") == ["host 2", "rank 24", "rank 25"]
     assert browser.ask("h.rows().length") == 23
+
+
+def test_a_job_s_page_says_who_failed_first_and_who_was_late(browser: Browser, tmp_path: Path) -> None:
+    records = killed_job(tmp_path / "records")
+    browser.open(hm.explore(records, tmp_path / "job.html"))
+    assert browser.ask("document.getElementById('result').textContent").startswith("Rank 2 failed first")
+    happened = browser.ask("[...document.querySelectorAll('#place tr')].map(row => row.textContent)")
+    assert "rank 2failed first" in happened[0]
+    assert "rank 1noticed it first" in happened[1]
+    assert "rank 0100 ms later" in happened[2]
+    assert "rank 1came 0.3 s after the median call" in happened[3]
+    colours = browser.ask("h.colour()")
+    y = browser.ask("h.rowTop(0) + h.rowHeight() / 4")
+    assert near(browser.colour("lanes", browser.ask("h.x(0.2)"), y), colours["copy"], 80)
+    assert near(browser.colour("lanes", browser.ask("h.x(1.1)"), y), colours["bad"], 80)
+    browser.ask("(h.seek(1.1), h.select(0), 0)")
+    assert "rank 0 is in all_reduce 2" in browser.ask("document.getElementById('say').textContent")
 
 
 @pytest.mark.long

@@ -36,7 +36,8 @@ def view(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="Schedule file, name of an algorithm, or the output of run or plan --json (.json).",
+            help="Schedule file, name of an algorithm, or the output of run or plan --json (.json); with "
+            "--html a job's folder of records, too.",
         ),
     ],
     ranks: options.Ranks = None,
@@ -47,7 +48,7 @@ def view(
             "--html",
             metavar="FILE",
             parser=options.reads(read_output),
-            help="Write a page to explore; needs --topology.",
+            help="Write a page to explore. A schedule needs --topology.",
         ),
     ] = None,
     topology: Annotated[
@@ -72,7 +73,8 @@ def view(
     slot. A schedule's JSON lists its transfers. A wrong schedule is shown, too, after its first fault; exit code 1.
 
     --html writes one file that shows the schedule's simulation on a network, and makes no request: times, waits,
-    use of links. --late and --slow belong to it.
+    use of links. --late and --slow belong to it. Of the folder of HEMIOLA_RECORD it shows the job: late and failed
+    ranks.
 
     Examples: hemiola view all_reduce_ring --ranks 4; hemiola view times.json --chart times.png;
     hemiola view all_reduce_ring --topology cluster.yaml --size 64MiB --late 7=5ms --html ring.html
@@ -98,6 +100,10 @@ def _write_page(
 ) -> None:
     from hemiola.view.page import explore
 
+    if Path(source).is_dir():
+        path = printable(str(explore(source, html)))
+        answer(as_json, {"file": path, "bytes": html.stat().st_size}, Text(path))
+        return
     if topology_file is None:
         raise ArgumentError("a page shows a schedule on a network; say which: --topology cluster.yaml")
     topology = read_topology(topology_file).topology

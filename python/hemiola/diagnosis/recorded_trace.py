@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,36 +48,53 @@ def save_trace(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> 
     Ranks' times are those of their hosts' clocks: between hosts they are as far apart as those are. The command line's
     `hemiola trace` does the same, also where there is no PyTorch.
     """
+    events: list[dict[str, Any]] = []
+    for one, record in read_records(folder):
+        with naming(one):
+            events += _events_of(record)
+    write_whole(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
+    return sum(event["ph"] == "X" for event in events)
+
+
+def read_records(folder: str | os.PathLike[str]) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the records in a folder with their files, by name; their parts are not yet looked at.
+
+    Raises as `save_trace` does.
+    """
     found = sorted(Path(folder).glob(JSON_NAME.format(rank="*")))
     if not found:
         raise ArgumentError(
             f"folder: expected files such as {JSON_NAME.format(rank=0)} in {folder}, found none"
         )
-    events: list[dict[str, Any]] = []
+    records = []
     for one in found:
-        events += _events_of(one)
-    write_whole(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
-    return sum(event["ph"] == "X" for event in events)
+        with naming(one):
+            record = json.loads(one.read_bytes())
+            if record["version"] != _VERSION:
+                raise ValueError(f"version {record['version']!r}")
+            records.append((one, record))
+    return records
 
 
-def _events_of(path: Path) -> list[dict[str, Any]]:
-    """Return one rank's file as events."""
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Turn what goes wrong where a record lacks a part into a FormatError that names its file."""
     try:
-        record = json.loads(path.read_bytes())
-        if record["version"] != _VERSION:
-            raise ValueError(f"version {record['version']!r}")
-        rank = record["rank"]
-        events = [_name("process_name", rank, 0, f"rank {rank} ({record['host']})")]
-        for number, group in enumerate(record["groups"]):
-            events.append(_name("thread_name", rank, number, f"group {group['name']} {group['ranks']}"))
-            events += [
-                _event(operation, rank, number, record["written_s"]) for operation in group["operations"]
-            ]
+        yield
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
             f"{path}: expected a file of hemiola.torch.save_records, version {_VERSION}, found another file "
             f"({type(error).__name__}: {error})"
         ) from None
+
+
+def _events_of(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return one rank's record as events."""
+    rank = record["rank"]
+    events = [_name("process_name", rank, 0, f"rank {rank} ({record['host']})")]
+    for number, group in enumerate(record["groups"]):
+        events.append(_name("thread_name", rank, number, f"group {group['name']} {group['ranks']}"))
+        events += [_event(operation, rank, number, record["written_s"]) for operation in group["operations"]]
     return events
 
 

@@ -12,6 +12,7 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner import Plan
 from hemiola.simulate import Timeline, simulate
+from hemiola.view.page.job_page import job_data
 from hemiola.view.page.packing import write_page
 from hemiola.view.page.schedule_page import refuse_large, schedule_data
 from hemiola.view.picture_file import in_existing_folder
@@ -19,7 +20,7 @@ from hemiola.view.picture_file import in_existing_folder
 
 @typed
 def explore(
-    x: Schedule | Plan | Timeline,
+    x: Schedule | Plan | Timeline | str | os.PathLike[str],
     file: str | os.PathLike[str],
     topology: Topology | None = None,
     nbytes: int | None = None,
@@ -31,7 +32,8 @@ def explore(
 
     Parameters
     ----------
-    x : Timeline or Plan; or Schedule with a topology and a size in bytes, which is simulated.
+    x : Timeline or Plan; or Schedule with a topology and a size in bytes, which is simulated; or the folder where the
+        ranks of a job have written their records (HEMIOLA_RECORD), as text or path.
     file : the page to write, by custom "….html".
     topology : Topology, only with a Schedule.
     nbytes : int >= 1, one rank's buffer in bytes, only with a Schedule.
@@ -45,7 +47,10 @@ def explore(
     Raises
     ------
     ArgumentError
-        There is no folder for the file, or nothing moves. There are more than 4,096 ranks or 500,000 transfers.
+        There is no folder for the file, nothing moves, or a folder has no records. There are more than 4,096 ranks
+        or 500,000 transfers.
+    FormatError
+        A record is damaged.
     OSError
         The file cannot be written.
 
@@ -55,6 +60,13 @@ def explore(
     space plays, arrows step, + and - zoom, 0 shows all.
     """
     path = _writable(file)
+    if isinstance(x, str | os.PathLike):
+        if topology is not None or nbytes is not None or conditions is not None:
+            raise ArgumentError(
+                "expected a topology, a size and conditions with a Schedule alone; a job has its own"
+            )
+        write_page(path, job_data(Path(x), title), ("page.js", "job.js"))
+        return path
     timeline = _timeline(x, topology, nbytes, conditions)
     name = title or (x.name if isinstance(x, Plan) else "")
     write_page(path, schedule_data(timeline, name), ("page.js", "waits.js", "schedule.js"))

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a job's records: who failed first, who noticed when, who came late; and folders that hold no records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from job_records import killed_job, operation, write_record
+
+import hemiola as hm
+from hemiola.cli import main
+from hemiola.view.page.job_page import job_data
+
+
+def test_the_killed_rank_failed_first_and_the_others_follow_in_order(tmp_path: Path) -> None:
+    data = job_data(killed_job(tmp_path / "records"), "")
+    assert (data["first"], data["missing"], data["ranks"]) == (2, [2], 3)
+    assert [found["rank"] for found in data["findings"]] == [2, 1, 0]
+    assert [found["at"] for found in data["findings"]] == pytest.approx([1.1, 1.1, 1.2])
+    assert "no record" in data["findings"][0]["text"]
+    assert data["findings"][2]["text"].startswith("100 ms later, in all_reduce 2")
+
+
+def test_the_last_rank_is_late_after_the_median(tmp_path: Path) -> None:
+    # Given: calls at 0, 10 and 50 ms. Expect: the last is 40 ms after the median.
+    for rank, called in enumerate((0.0, 0.01, 0.05)):
+        write_record(tmp_path / "records", rank, [operation(1, called, 0.06)], [0, 1, 2])
+    data = job_data(tmp_path / "records", "")
+    assert [(one["rank"], one["at"]) for one in data["late"]] == [(2, pytest.approx(0.05))]
+    assert data["late"][0]["late"] == pytest.approx(0.04)
+    assert (data["first"], data["findings"]) == (None, [])
+
+
+def test_a_rank_whose_own_error_names_nobody_failed_itself(tmp_path: Path) -> None:
+    failed = operation(1, 0.0, 0.5, state="failed", error="ValueError: on rank 1: no")
+    write_record(tmp_path / "records", 0, [operation(1, 0.0, None, state="started")], [0, 1])
+    write_record(tmp_path / "records", 1, [failed], [0, 1])
+    data = job_data(tmp_path / "records", "")
+    assert data["first"] == 1
+    assert data["length"] == pytest.approx(2.0)  # rank 0's has not ended when its file is written
+
+
+def test_a_folder_without_records_is_refused_and_a_damaged_one_named(tmp_path: Path) -> None:
+    page = tmp_path / "job.html"
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(hm.ArgumentError, match=r"expected files such as hemiola-0\.json"):
+            hm.explore(folder, page)
+    folder = killed_job(tmp_path / "records")
+    file = folder / "hemiola-1.json"
+    record = json.loads(file.read_text())
+    for damaged in ("{", json.dumps({**record, "version": 2}), json.dumps({**record, "groups": [{}]})):
+        file.write_text(damaged)
+        with pytest.raises(hm.FormatError, match=r"hemiola-1\.json"):
+            hm.explore(folder, page)
+    assert not page.exists()
+
+
+def test_the_command_writes_the_page_of_a_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder, page = killed_job(tmp_path / "records"), tmp_path / "job.html"
+    assert main(["view", str(folder), "--html", str(page)]) == 0
+    assert "job.html" in "".join(capfd.readouterr().out.split())
+    assert '"first":2' in page.read_text("utf-8")
+    assert main(["view", str(tmp_path / "none"), "--html", str(page)]) == 2
