@@ -10,6 +10,16 @@ import pytest
 import hemiola as hm
 
 BANDWIDTHS = (3e9, 12e9, 25e9, 50e9, 100e9, 345e9)
+KINDS = (
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+)
 LATENCIES = (0.3e-6, 0.5e-6, 0.6e-6, 1e-6, 2e-6)
 
 
@@ -48,6 +58,27 @@ def test_a_large_all_reduce_comes_near_the_bound(first: int) -> None:
 @pytest.mark.parametrize(("kind", "worst"), [("all_gather", 1.05), ("broadcast", 1.1)])
 def test_so_do_other_collectives(kind: str, worst: float) -> None:
     assert over_bound(kind, range(60))[0] < worst
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_plan_is_below_its_bound_to_the_last_bit(kind: str) -> None:
+    for seed in range(20):
+        for nbytes in (1 << 10, 1 << 20, 64 << 20):
+            plan = hm.plan(graph(seed), kind, nbytes)
+            assert plan.seconds >= plan.bound_s, (seed, nbytes, plan.name)
+
+
+def test_two_nics_of_unlike_latency_are_both_used() -> None:
+    """Given two hosts of one rank with two NICs of 12 GB/s, one 1 us and one 3 us from the network."""
+    cables = []
+    for host in (0, 1):
+        for nic, latency_s in ((2 + 2 * host, 1e-6), (3 + 2 * host, 3e-6)):
+            cables += [(host, nic, 0.5e-6, 50e9), (nic, 6, latency_s, 12e9)]
+    t = hm.Topology(2, [(*way, *how) for a, b, *how in cables for way in ((a, b), (b, a))], switch_count=5)
+    plan = hm.plan(t, "all_gather", 16 << 20)
+    assert plan.seconds <= 1.05 * plan.bound_s
+    busy = hm.simulate(plan.schedule, t, 16 << 20).link_busy_s
+    assert (busy[[2, 6]] > 0.4 * plan.seconds).all(), busy
 
 
 def test_one_switch_beside_direct_links_is_a_network_of_several_ways() -> None:
