@@ -60,12 +60,15 @@ class Health:
     operation_count : int, operations of this communicator so far; the next one has this number.
     slow : tuple of SlowRank, by rank; empty when all are well.
     changes : tuple of HealthChange, oldest first, the latest 256.
+    complaints : tuple of str, of this rank about the network: addresses at which others give no answer, strangers at
+        its port. The latest 8.
     """
 
     watching: bool
     operation_count: int
     slow: tuple[SlowRank, ...]
     changes: tuple[HealthChange, ...]
+    complaints: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, core: CoreCommunicator, surveyed: Mapping[int, SurveyedPort]) -> Health:
@@ -100,7 +103,7 @@ class Health:
                 slow[rank] = replace(own, factor=factor, planned_factor=planned, where=port.where)
         changes = (HealthChange(change.number, change.slow) for change in found.changes)
         by_rank = tuple(slow[rank] for rank in sorted(slow))
-        return cls(found.is_watching, found.operation_count, by_rank, tuple(changes))
+        return cls(found.is_watching, found.operation_count, by_rank, tuple(changes), tuple(found.complaints))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same in plain types, as JSON wants them.
@@ -118,7 +121,7 @@ class Health:
         return told
 
     def __str__(self) -> str:
-        if not self.watching and not self.slow:
+        if not self.watching and not self.slow and not self.complaints:
             return (
                 "ports are not watched here: over shared memory nobody has one that could be slow; UCX and MPI do not "
                 "tell when bytes come; between hosts ports are watched over TCP where each rank goes out by one NIC"
@@ -128,4 +131,6 @@ class Health:
             f"{one.since_operation} ({one.since_s:.3g} s ago); planned for {one.planned_factor:g}"
             for one in self.slow
         ]
-        return "; ".join(told) or "all ports are equally fast"
+        if not told and self.watching:
+            told = ["all ports are equally fast"]
+        return "; ".join([*told, *self.complaints])

@@ -223,6 +223,7 @@ void bind_health(nb::module_& m) {
   nb::class_<Communicator::Health>(m, "Health", "The core of hemiola.Health.")
       .def_ro("is_watching", &Communicator::Health::is_watching)
       .def_ro("operation_count", &Communicator::Health::operation_count)
+      .def_ro("complaints", &Communicator::Health::complaints)
       .def_prop_ro("slow", [](const Communicator::Health& h) { return h.ports.slow; })
       .def_prop_ro("changes", [](const Communicator::Health& h) { return h.ports.changes; });
 }

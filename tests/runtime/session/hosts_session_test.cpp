@@ -26,6 +26,7 @@
 #include "hemiola/runtime/session/hosts/neighbours.hpp"
 #include "hemiola/runtime/session/hosts/sideband.hpp"
 #include "hemiola/runtime/wire/shm/shm_kind.hpp"
+#include "net/cut_nic.hpp"
 #include "net/full_table.hpp"
 
 namespace hemiola::testing {
@@ -85,6 +86,56 @@ TEST(HostsSession, WhoLeavesIsKnownToAllToHaveLeft) {
     });
   for (const std::size_t rank : {1, 2, 4})
     EXPECT_EQ(sessions[rank]->lost()[0].at_ns, sessions[0]->lost()[0].at_ns) << "whenever each looked";
+}
+
+/// Each rank sends numbers to the other while the first NIC is cut, at a random moment. Expect each number once and in order,
+/// and nobody lost.
+TEST(HostsSession, MessagesOfTheSidebandGoOnOverAnotherNic) {
+  constexpr int kCount = 1500;
+  constexpr Topic kTopic = 77;
+  const Job job;
+  std::vector<HostsOptions> options;
+  for (Rank rank : all_ranks(2)) {
+    options.push_back(options_of(job, rank, 2));
+    HostsOptions& own = options.back();
+    own.reception = std::make_shared<Reception>(listen_at(Endpoint::parse("0.0.0.0")),
+                                                Credentials{job.token, job.digest, 0, rank, "1"});
+    own.addresses = {kNics.begin(), kNics.end()};
+    own.nics = {{.endpoints = {kNics[0]}}, {.endpoints = {kNics[1]}}};
+  }
+  const std::uint16_t port = options.front().reception->endpoint().port();
+  std::vector<std::shared_ptr<Session>> sessions(2);
+  std::array<std::vector<int>, 2> heard;
+  std::array<std::atomic<int>, 2> count{};
+  std::vector<std::unique_ptr<Courier::Subscription>> subscriptions(2);
+  on_threads(2, [&](Rank rank) {
+    const auto self = static_cast<std::size_t>(rank);
+    options[self].rank_zero = {kNics[0].with_port(port), kNics[1].with_port(port)};
+    sessions[self] = HostsSession::join(options[self]);
+    subscriptions[self] =
+        sessions[self]->courier()->subscribe(kTopic, [&, self](Rank, std::span<const std::byte> message) {
+          heard[self].push_back(head_of<int>(message));
+          ++count[self];
+        });
+    sessions[self]->exchange(all_ranks(2), "all have subscribed", {}, Deadline(60));
+  });
+  std::mt19937 random(5);
+  const int cut_at = std::uniform_int_distribution(0, kCount / 2)(random);
+  for (int i = 0; i < kCount; ++i) {
+    if (i == cut_at) {
+      EXPECT_GT(cut(0), 0);
+    }
+    for (const std::size_t self : {0, 1})
+      sessions[self]->courier()->send(Rank{1 - self}, kTopic, with_head(i, {}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (const std::size_t self : {0, 1}) {
+    eventually([&] { return count[self] == kCount; });
+    for (int i = 0; i < kCount; ++i) ASSERT_EQ(heard[self].at(static_cast<std::size_t>(i)), i);
+    EXPECT_TRUE(sessions[self]->lost().empty());
+    ASSERT_FALSE(sessions[self]->complaints().empty());
+    EXPECT_NE(sessions[self]->complaints().front().find("127.0.0.1 is cut"), std::string::npos);
+  }
 }
 
 /// Given three ranks of one host, of which one looks for the others' memory where it is not. Expect that all can still talk,

@@ -389,8 +389,9 @@ bool Communicator::expects_late_rank(std::int64_t bytes, const Check& interrupte
 Communicator::Health Communicator::health(const Check& interrupted) {
   return between_operations(
       [this]() -> Health {
-        if (!connection_.ports) return {false, next_number_, {}};
-        return {true, next_number_, connection_.ports->report()};
+        const auto complaints = members_.session->complaints();
+        if (!connection_.ports) return {false, next_number_, {}, complaints};
+        return {true, next_number_, connection_.ports->report(), complaints};
       },
       interrupted);
 }

@@ -114,6 +114,7 @@ class Communicator {
     bool is_watching = false;
     std::uint64_t operation_count = 0;
     PortWatch::Report ports;
+    std::vector<std::string> complaints;  ///< of this rank about the network
   };
   Health health(const Check& interrupted = {});
   /// Whether an all-reduce of so many bytes that leaves the choice to us would look for a late rank now, or be planned for one.

@@ -31,7 +31,15 @@ std::unique_ptr<Door> Reception::open() {
 
 std::vector<std::string> Reception::take_complaints() {
   const std::lock_guard lock(mutex_);
-  return acceptor_.take_complaints();
+  std::vector<std::string> complaints = acceptor_.take_complaints();
+  complaints.insert(complaints.end(), noted_.begin(), noted_.end());
+  noted_.clear();
+  return complaints;
+}
+
+void Reception::note(std::string complaint) {
+  const std::lock_guard lock(mutex_);
+  noted_.push_back(std::move(complaint));
 }
 
 std::vector<ProvedConnection> Reception::take(std::uint32_t door) {

@@ -29,8 +29,9 @@ class Reception : public std::enable_shared_from_this<Reception> {
 
   /// Throws a LostRankError if the system lacks descriptors or memory for a door.
   std::unique_ptr<Door> open();
-  /// The failures, as of Acceptor.
+  /// The failures, as of Acceptor, and those that its users have noted.
   std::vector<std::string> take_complaints();
+  void note(std::string complaint);
 
  private:
   friend Door;
@@ -45,6 +46,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
 
   std::mutex mutex_;  ///< guards the members below, but for constants
   Acceptor acceptor_;
+  std::vector<std::string> noted_;
   std::map<std::uint32_t, Box> boxes_;
   std::uint32_t last_door_ = 0;
 };
@@ -62,7 +64,7 @@ class Door {
     return std::uint64_t{door} << 32 | detail;
   }
   std::uint32_t number() const { return number_; }
-  const Reception& reception() const { return *reception_; }
+  Reception& reception() const { return *reception_; }
 
   /// Lets everybody at the reception go on, and returns who has come to this door; `purpose` is the detail. To be called
   /// when a descriptor can be read, and every second or so even if none can.

@@ -102,4 +102,10 @@ Endpoint local_endpoint(const Descriptor& socket) {
   return Endpoint::of(address);
 }
 
+Endpoint remote_endpoint(const Descriptor& socket) {
+  SocketAddress address;
+  ::getpeername(socket.get(), address.get(), &address.length);
+  return Endpoint::of(address);
+}
+
 }  // namespace hemiola

@@ -39,5 +39,7 @@ std::string lack_of_room(const std::string& of_what, int error);
 
 /// Where a socket listens, or is bound.
 Endpoint local_endpoint(const Descriptor& socket);
+/// Of the other end.
+Endpoint remote_endpoint(const Descriptor& socket);
 
 }  // namespace hemiola

@@ -29,10 +29,12 @@ Bounds bounds_of(FrameKind kind) {
   switch (kind) {
     case FrameKind::beat:
     case FrameKind::parting:
+    case FrameKind::begins:
       return {0, 0};
     case FrameKind::message:
       return {0, kMostBytes};
     case FrameKind::flood:
+    case FrameKind::copy:
     case FrameKind::lost:
     case FrameKind::left:
       return {kOriginBytes, kMostToAll};

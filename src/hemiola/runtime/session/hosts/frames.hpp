@@ -17,7 +17,7 @@
 namespace hemiola {
 
 enum class FrameKind : std::uint32_t {
-  beat,     ///< this rank lives
+  beat,     ///< this rank lives; its topic: how many counted frames have come from the other
   message,  ///< of one rank to another
   flood,    ///< of one rank to all; handed on
   lost,     ///< a rank is lost; handed on
@@ -25,12 +25,20 @@ enum class FrameKind : std::uint32_t {
   parting,  ///< nothing more comes on this connection, and that is as it should be
   ping,     ///< what does your clock show?
   pong,
+  copy,    ///< a flood over a second connection, while ranks meet and two may have one number
+  begins,  ///< this connection replaces another one; its topic: the number of its first counted frame
 };
+
+/// Such frames come once each, however many connections two ranks use one after the other.
+constexpr bool is_counted(FrameKind kind) {
+  return kind == FrameKind::message || kind == FrameKind::flood || kind == FrameKind::lost ||
+         kind == FrameKind::left;
+}
 
 struct FrameHead {
   std::uint32_t bytes = 0;  ///< of the body
   FrameKind kind = FrameKind::beat;
-  std::uint64_t topic = 0;  ///< of messages and floods
+  std::uint64_t topic = 0;  ///< of messages and floods; or a count
 };
 
 /// One connection, which never blocks. Used by one thread.
@@ -39,6 +47,7 @@ class FrameStream {
   explicit FrameStream(Descriptor socket) : socket_(std::move(socket)) {}
 
   int descriptor() const { return socket_.get(); }
+  const Descriptor& socket() const { return socket_; }
 
   /// Puts a frame behind those that wait to be sent.
   void put(FrameKind kind, std::uint64_t topic, std::span<const std::byte> content);

@@ -87,6 +87,12 @@ struct Neighbourhood {
   }
 };
 
+SidebandLimits limits_of(const HostsOptions& options) {
+  SidebandLimits limits = options.limits;
+  limits.tries_other_addresses = options.nics.size() > 1;
+  return limits;
+}
+
 class JoinedHosts final : public HostsSession {
  public:
   explicit JoinedHosts(const HostsOptions& options)
@@ -95,7 +101,7 @@ class JoinedHosts final : public HostsSession {
         reception_(options.reception),
         nics_(options.nics.empty() ? std::vector<NicAddresses>{{.endpoints = options.addresses}}
                                    : options.nics),
-        sideband_(reception_, rank_count_, options.limits),
+        sideband_(reception_, rank_count_, limits_of(options)),
         causes_(&sideband_, [this] { return sideband_.lost(); }),
         desk_(
             &sideband_, self_,

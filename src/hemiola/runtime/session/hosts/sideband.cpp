@@ -150,6 +150,7 @@ void Sideband::run() {
     open_lines();
     if (const Clock::time_point now = Clock::now(); now >= next_beat_) {
       judge_silence(now, now - judged_at - limits_.beat);  // at any step since then
+      leave_cut_ways(now);
       judged_at = now;
       beat();
     }
@@ -197,8 +198,8 @@ void Sideband::take_letters() {
   for (auto& [rank, endpoints] : learnt) peer(rank).endpoints = std::move(endpoints);
   for (Letter& letter : letters) {
     if (letter.kind == FrameKind::flood)
-      spread(FrameKind::flood, letter.topic,
-             with_head(FloodHead{self_, Evidence::hearsay, next_flood_++}, letter.message), self_);
+      spread(letter.topic, with_head(FloodHead{self_, Evidence::hearsay, next_flood_++}, letter.message),
+             self_);
     else if (letter.to == self_)
       dispatcher_.deliver(self_, letter.topic, letter.message);
     else
@@ -207,22 +208,27 @@ void Sideband::take_letters() {
 }
 
 /// To all neighbours but one; while ranks meet, and know rank 0 alone, to all that there is a connection with.
-void Sideband::spread(FrameKind kind, Topic topic, std::span<const std::byte> content, Rank except) {
+void Sideband::spread(Topic topic, std::span<const std::byte> flood, Rank except) {
   if (!watching_) {
-    for (Line& line : lines_)
-      if (!line.over && !line.parting && line.peer != except) line.stream.put(kind, topic, content);
+    for (Line& line : lines_) {
+      if (line.over || line.parting || line.peer == except) continue;
+      if (peer(line.peer).line == &line)
+        put(line.peer, FrameKind::flood, topic, flood);
+      else
+        line.stream.put(FrameKind::copy, topic, flood);
+    }
     return;
   }
   for (Rank neighbour : neighbours_)
-    if (neighbour != except) put(neighbour, kind, topic, content);
+    if (neighbour != except) put(neighbour, FrameKind::flood, topic, flood);
 }
 
 void Sideband::put(Rank to, FrameKind kind, Topic topic, std::span<const std::byte> content) {
   Peer& receiver = peer(to);
-  if (receiver.line) return receiver.line->stream.put(kind, topic, content);
-  if (receiver.is_lost) return;
-  receiver.waiting.push_back(with_head(FrameHead{0, kind, topic}, content));
-  begin_line(to);
+  if (receiver.is_lost && !receiver.line) return;
+  if (receiver.unheard.empty()) receiver.unheard_since = Clock::now();
+  receiver.unheard.push_back(with_head(FrameHead{0, kind, topic}, content));
+  receiver.line ? receiver.line->stream.put(kind, topic, content) : begin_line(to);
 }
 
 // ---- connections ----
@@ -273,14 +279,17 @@ void Sideband::go_on(Rank rank, Handshake* handshake) {
   if (state == Handshake::State::proved) {
     Descriptor socket = handshake->take();
     to.handshake.reset();
-    add_line(rank, std::move(socket));
+    add_line(rank, std::move(socket), true);
     return;
   }
   if (!watching_ && !handshake->is_connecting())
     note_unreached(
         "the process that listens at " + handshake->other().text() +
         " has not answered as a rank of this job does; check that it is rank 0, and no other program's port");
-  if (state == Handshake::State::under_way && Clock::now() - to.handshake_since < kHandshakeLimit) return;
+  const bool has_other =
+      limits_.tries_other_addresses && watching_ && handshake->is_connecting() && to.endpoints.size() > 1;
+  const Clock::duration limit = has_other ? limits_.silence / 4 : Clock::duration(kHandshakeLimit);
+  if (state == Handshake::State::under_way && Clock::now() - to.handshake_since < limit) return;
   const Handshake failed = std::move(*handshake);
   to.handshake.reset();
   retry(rank, failed);
@@ -324,21 +333,18 @@ void Sideband::retry(Rank rank, const Handshake& handshake) {
 
 /// A second connection between the same two, which both made at once, is for receiving only: the other may send by it.
 /// So each rank goes on with the connection that it began.
-Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket) {
+Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket, bool is_own) {
   Line& line = lines_.emplace_back(Line{rank, FrameStream(std::move(socket)), Clock::now()});
   Peer& to = peer(rank);
+  line.next_number = to.taken_count;
   if (to.line) return &line;
-  to.line = &line;
+  line.replaces = is_own && to.has_had_line;
   to.next_try = {};
   note_unreached("");
+  use(&line);
   if (to.is_lost)
     for (const LostRank& loss : lost_)
       if (loss.rank == rank) put_loss(rank, loss);
-  for (const Bytes& waiting : to.waiting) {
-    const auto head = head_of<FrameHead>(waiting);
-    line.stream.put(head.kind, head.topic, after_head<FrameHead>(waiting));
-  }
-  to.waiting.clear();
   return &line;
 }
 
@@ -382,12 +388,17 @@ void Sideband::sweep() {
 // ---- what is said ----
 
 void Sideband::take(Line* line, const FrameHead& head, std::span<const std::byte> content) {
+  const bool is_new = counts(line, head.kind);
   switch (head.kind) {
     case FrameKind::beat:
-      return;
+      return heed_answer(&peer(line->peer), head.topic);
+    case FrameKind::begins:
+      return take_beginning(line, head.topic);
     case FrameKind::message:
-      return dispatcher_.deliver(line->peer, head.topic, content);
+      if (is_new) dispatcher_.deliver(line->peer, head.topic, content);
+      return;
     case FrameKind::flood:
+    case FrameKind::copy:
       return take_flood(*line, head, content);
     case FrameKind::lost:
     case FrameKind::left:
@@ -415,7 +426,7 @@ void Sideband::take_flood(const Line& line, const FrameHead& head, std::span<con
   } catch (const FormatError& e) {  // its origin's fault: ranks that hand it on need not look inside
     return lose({flood.origin, kSentNonsense + e.what(), Evidence::suspicion});
   }
-  spread(FrameKind::flood, head.topic, content, line.peer);
+  spread(head.topic, content, line.peer);
 }
 
 Rank Sideband::checked(Rank rank) const {
@@ -451,7 +462,7 @@ void Sideband::lose(LostRank loss, Rank except) {
   if (gone.is_lost) return learn_more(rank, loss.evidence);
   gone.is_lost = true;
   if (loss.at_ns == 0) loss.at_ns = clock_.read().now_ns;
-  gone.waiting.clear();
+  heed_answer(&gone, gone.heard_count + gone.unheard.size());  // which will not come
   gone.handshake.reset();
   gone.next_try = {};
   {
@@ -513,7 +524,9 @@ void Sideband::beat() {
   next_beat_ = now + (is_early ? limits_.beat / 10 : limits_.beat);
   if (watching_)
     for (Rank neighbour : neighbours_)
-      if (Line* const line = peer(neighbour).line) line->stream.put(FrameKind::beat, 0, {});
+      if (Line* const line = peer(neighbour).line) answer(line);
+  for (Line& line : lines_)
+    if (line.owes_answer) answer(&line);
   Line* const to_zero = self_ == 0 ? nullptr : peer(Rank{0}).line;
   if (!to_zero) {
     if (self_ == 0) pings_ = kFirstPings;
@@ -568,7 +581,7 @@ void Sideband::say_farewell() {
       line.stream.put(FrameKind::parting, 0, {});
     }
     line.parting = true;
-    line.over = peer(line.peer).is_lost;  // which will not answer
+    line.over = peer(line.peer).is_lost || line.is_left;  // which will not answer
   }
   sweep();
   while (!lines_.empty() && Clock::now() < until) {

@@ -39,6 +39,8 @@ struct SidebandLimits {
   std::chrono::milliseconds silence{1000};
   /// How long a rank that leaves waits until its last words have been heard.
   std::chrono::milliseconds farewell{1000};
+  /// A rank that gives no sign at one of its addresses is called at another: they are of several NICs.
+  bool tries_other_addresses = false;
 };
 
 class Sideband final : public Courier {
@@ -81,6 +83,10 @@ class Sideband final : public Courier {
     Clock::time_point since;  ///< when the other end proved who it is
     bool parting = false;     ///< its end means nothing
     bool over = false;
+    bool replaces = false;          ///< it is this rank that has begun it, in place of another one
+    bool is_left = false;           ///< another one is used in its place
+    bool owes_answer = false;       ///< a counted frame has come since the latest beat
+    std::uint64_t next_number = 0;  ///< of the counted frame that comes next, unless it begins with another
   };
   /// This rank's knowledge of another one, and its connection to it.
   struct Peer {
@@ -93,7 +99,11 @@ class Sideband final : public Courier {
     std::size_t tries = 0;
     std::size_t refusals = 0;  ///< in a row, of the system where it was: nobody listens there
     Clock::time_point next_try{}, first_try{}, handshake_since{};
-    std::vector<Bytes> waiting;  ///< messages with their topics, until there is a line
+    std::deque<Bytes> unheard;  ///< counted frames until it has said that they have come; without the size
+    std::uint64_t heard_count = 0;      ///< of those before
+    Clock::time_point unheard_since{};  ///< the first one, on the present line
+    std::uint64_t taken_count = 0;      ///< of counted frames from it
+    bool has_had_line = false;
   };
   struct Letter {
     FrameKind kind;
@@ -106,14 +116,21 @@ class Sideband final : public Courier {
   void wait();
   void take_letters();
   void post(Letter letter);
-  void spread(FrameKind kind, Topic topic, std::span<const std::byte> content, Rank except);
+  void spread(Topic topic, std::span<const std::byte> flood, Rank except);
   void retry(Rank rank, const Handshake& handshake);
   void put(Rank to, FrameKind kind, Topic topic, std::span<const std::byte> content);
   void accept();
   void open_lines();
   void begin_line(Rank peer);
   void go_on(Rank peer, Handshake* handshake);
-  Line* add_line(Rank peer, Descriptor socket);
+  Line* add_line(Rank peer, Descriptor socket, bool is_own = false);
+  void use(Line* line);
+  void heed_answer(Peer* from, std::uint64_t count);
+  bool counts(Line* line, FrameKind kind);
+  void take_beginning(Line* line, std::uint64_t number);
+  void leave_line(Rank rank);
+  void leave_cut_ways(Clock::time_point now);
+  void answer(Line* line);
   void read_lines();
   void refuse(Line* line, const std::string& what);
   Rank checked(Rank rank) const;

@@ -74,14 +74,35 @@ bool MessageReceiver::land_ahead(OperationTag* own, BounceBuffer* bounce) {
 
 void MessageReceiver::take_ahead(std::size_t bytes, BounceBuffer* bounce) {
   const Landing& landing = queue_.front().landing;
-  if (landing.combine != nullptr) {
-    plain_copy(place_in(bounce), next_ahead(), bytes);
-    combine(bytes, bounce);
-  } else {
+  if (landing.combine == nullptr) {
     plain_copy(landing.dst + landed_, next_ahead(), bytes);
     landed_ += bytes;
+    ahead_begin_ += bytes;
+    return;
   }
-  ahead_begin_ += bytes;
+  while (bytes > 0) {
+    const std::size_t piece = std::min(bytes, BounceBuffer::kBytes - carried_);
+    plain_copy(place_in(bounce), next_ahead(), piece);
+    combine(piece, bounce);
+    ahead_begin_ += piece;
+    bytes -= piece;
+  }
+}
+
+void MessageReceiver::take_rest(StreamSocket* socket, std::size_t skipped) {
+  ahead_.erase(ahead_.begin() + static_cast<std::ptrdiff_t>(ahead_end_), ahead_.end());
+  std::array<std::byte, kAheadBytes> block;
+  for (bool more = socket->ask_anew(); more;) {
+    iovec part{block.data(), block.size()};
+    const std::size_t bytes = socket->read(&part, 1);
+    const std::size_t left_out = std::min(bytes, skipped);
+    skipped -= left_out;
+    ahead_.insert(ahead_.end(), block.begin() + static_cast<std::ptrdiff_t>(left_out),
+                  block.begin() + static_cast<std::ptrdiff_t>(bytes));
+    byte_count_ += bytes - left_out;
+    more = bytes > 0;
+  }
+  ahead_end_ = ahead_.size();
 }
 
 /// Reads the rest of the message that has begun, and then the next one.
@@ -112,11 +133,12 @@ bool MessageReceiver::read(StreamSocket* socket, BounceBuffer* bounce) {
 
 /// The present bytes are less than a header, or none.
 void MessageReceiver::make_room_ahead() {
+  if (ahead_begin_ > 0) {
+    std::memmove(ahead_.data(), next_ahead(), ahead());
+    ahead_end_ = ahead();
+    ahead_begin_ = 0;
+  }
   ahead_.resize(kAheadBytes);
-  if (ahead_begin_ == 0) return;
-  std::memmove(ahead_.data(), next_ahead(), ahead());
-  ahead_end_ = ahead();
-  ahead_begin_ = 0;
 }
 
 /// Where the next bytes to be combined go: behind those that are carried.
@@ -148,6 +170,7 @@ void MessageReceiver::complete() {
 void MessageReceiver::forget(std::uint64_t count) {
   queue_.clear();
   posted_ = completed_ = count;
+  forgotten_ = byte_count_;
   begun_ = false;
   ahead_begin_ = ahead_end_ = 0;
 }

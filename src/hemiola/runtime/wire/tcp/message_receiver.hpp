@@ -57,6 +57,10 @@ class MessageReceiver {
   void check_header() const;
   /// The next message's tag, where it is foreign (see foreign_tag).
   std::optional<OperationTag> foreign(const OperationTag& own) const;
+  /// Takes in all that there is on a connection that is given up, but for its first `skipped` bytes. It lands later.
+  void take_rest(StreamSocket* socket, std::size_t skipped);
+  /// So many bytes have been read since everything was forgotten.
+  std::uint64_t stream_bytes() const { return byte_count_ - forgotten_; }
   /// Forgets everything; so many count as posted and done.
   void forget(std::uint64_t count);
 
@@ -90,6 +94,7 @@ class MessageReceiver {
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t byte_count_ = 0;
+  std::uint64_t forgotten_ = 0;  ///< of them
   std::uint64_t payload_bytes_ = 0;
   std::optional<MessageHeader> first_begun_;  ///< in the latest progress
 

@@ -7,11 +7,15 @@
 #include <cerrno>
 #include <utility>
 
+#include "hemiola/runtime/net/tcp_socket.hpp"
+
 namespace hemiola {
 namespace {
 
 /// So long a host may take to answer at an address before the next one is tried.
 constexpr auto kAnswerLimit = std::chrono::seconds(5);
+/// The same where the next one is of another NIC: TCP asks twice.
+constexpr auto kAnswerLimitBesideOthers = std::chrono::seconds(2);
 /// So long it may be out of reach. (A rank that is only late is not: its kernel answers.)
 constexpr auto kReachLimit = std::chrono::seconds(20);
 constexpr auto kFirstPause = std::chrono::milliseconds(5);
@@ -81,7 +85,15 @@ void PairLink::place(Descriptor socket, std::uint64_t epoch) {
 /// The lower rank says that it does, for which the higher one waits.
 void PairLink::use_accepted(Descriptor socket) {
   if (route_.is_lower) say_epoch(socket, epoch_);
+  nic_ = own_nic(socket);
   use(std::move(socket));
+}
+
+std::size_t PairLink::own_nic(const Descriptor& socket) const {
+  const Endpoint here = local_endpoint(socket).with_port(0);
+  for (const Place& place : route_.own_places)
+    if (place.endpoint.with_port(0) == here) return place.nic;
+  return 0;
 }
 
 void PairLink::use_kept() {
@@ -108,17 +120,23 @@ void PairLink::use(Descriptor socket) {
 }
 
 void PairLink::start() {
-  attempt_ = Handshake::connect(route_.endpoints[endpoint_], route_.own, route_.purpose, route_.expected);
+  attempt_ = Handshake::connect(route_.places[place_].endpoint, route_.own, route_.purpose, route_.expected);
   attempted_at_ = Clock::now();
   if (attempt_->descriptor() >= 0) poller_->watch(attempt_->descriptor(), key_);
   heed_attempt();
+}
+
+std::chrono::seconds PairLink::answer_limit() const {
+  const bool has_other_nic =
+      place_ + 1 < route_.places.size() && route_.places.back().nic != route_.places[place_].nic;
+  return has_other_nic ? kAnswerLimitBesideOthers : kAnswerLimit;
 }
 
 void PairLink::heed_attempt() {
   if (!attempt_) return;
   switch (attempt_->progress()) {
     case Handshake::State::under_way:
-      if (attempt_->is_connecting() && Clock::now() > attempted_at_ + kAnswerLimit) heed_failure();
+      if (attempt_->is_connecting() && Clock::now() > attempted_at_ + answer_limit()) heed_failure();
       return;
     case Handshake::State::refused:
       return heed_failure();
@@ -127,6 +145,7 @@ void PairLink::heed_attempt() {
   }
   Descriptor socket = attempt_->take();
   attempt_.reset();
+  nic_ = route_.places[place_].nic;
   say_epoch(socket, epoch_);
   if (route_.is_lower)
     use(std::move(socket));
@@ -159,9 +178,9 @@ void PairLink::heed_failure() {
   all_have_refused_ = all_have_refused_ && attempt_->error() == ECONNREFUSED;
   abandon_attempt();
   if (first_failure_ == Clock::time_point{}) first_failure_ = Clock::now();
-  if (is_out_of_reach && ++endpoint_ < route_.endpoints.size()) return start();
+  if (is_out_of_reach && ++place_ < route_.places.size()) return start();
   const bool has_had_its_time = all_have_refused_ || Clock::now() > first_failure_ + kReachLimit;
-  endpoint_ = 0;
+  place_ = 0;
   all_have_refused_ = true;
   use_kept();
   if (socket_) return;
@@ -198,6 +217,33 @@ void PairLink::reset(std::uint64_t epoch) {
   std::erase_if(kept_, [&](const OfEpoch& kept) { return kept.epoch < epoch; });
   retries_ = 0;
   retry_at_ = first_failure_ = {};
+}
+
+std::uint64_t PairLink::later_epoch(std::uint64_t limit) const {
+  std::uint64_t latest = 0;
+  for (const OfEpoch& kept : kept_)
+    if (kept.epoch > epoch_ && kept.epoch < limit) latest = std::max(latest, kept.epoch);
+  return latest;
+}
+
+bool PairLink::is_cut() const {
+  return socket_ ? socket_.is_cut() : unanswered_ && StreamSocket::is_way_cut(unanswered_.get());
+}
+
+StreamSocket PairLink::take() {
+  if (socket_) poller_->forget(socket_.get());
+  return std::exchange(socket_, {});
+}
+
+void PairLink::keep_open(StreamSocket socket) {
+  if (socket) old_.push_back(socket.take());
+}
+
+Endpoint PairLink::shun(std::size_t nic) {
+  const auto shunned =
+      std::ranges::stable_partition(route_.places, [&](const Place& place) { return place.nic != nic; });
+  place_ = 0;
+  return shunned.empty() ? route_.places.front().endpoint : shunned.front().endpoint;
 }
 
 void PairLink::hang_up() {

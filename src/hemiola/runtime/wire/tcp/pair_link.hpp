@@ -22,12 +22,18 @@ namespace hemiola {
 
 class PairLink {
  public:
+  /// An address at which a rank listens, and the number of its NIC there.
+  struct Place {
+    Endpoint endpoint;
+    std::size_t nic = 0;
+  };
   struct Route {
-    bool is_lower = false;            ///< this rank is the lower one of the two
-    Rank expected{0};                 ///< the other, as its credentials name it
-    std::vector<Endpoint> endpoints;  ///< where it listens, best first
+    bool is_lower = false;      ///< this rank is the lower one of the two
+    Rank expected{0};           ///< the other, as its credentials name it
+    std::vector<Place> places;  ///< where it listens, best first
     std::uint64_t purpose = 0;
     const Credentials* own = nullptr;
+    std::vector<Place> own_places = {};  ///< of this rank
   };
 
   /// News of its sockets bear `key`. `poller` outlives it.
@@ -43,6 +49,19 @@ class PairLink {
   /// Whether something is under way that may go on without news from the kernel.
   bool is_connecting() const { return attempt_ || unanswered_ || retries_ > 0; }
   void reset(std::uint64_t epoch);
+  std::uint64_t epoch() const { return epoch_; }
+  /// The highest of the epochs below `limit` that the other has come with, if it is above the present one; else 0.
+  std::uint64_t later_epoch(std::uint64_t limit) const;
+  /// Whether the way over which it is connected is cut, as far as the kernel knows.
+  bool is_cut() const;
+  /// Lets go of the open connection.
+  StreamSocket take();
+  /// Keeps one open for the other's sake until there is a new one.
+  void keep_open(StreamSocket socket);
+  /// The places of this NIC are tried last from now on. How it is called at the other's end.
+  Endpoint shun(std::size_t nic);
+  /// The NIC of the latest connection.
+  std::size_t nic() const { return nic_; }
   /// Closes the connection, over which the other has sent impossible bytes.
   void hang_up();
   /// As StreamSocket::bound_queue, for every connection from now on.
@@ -75,6 +94,8 @@ class PairLink {
   void retry_later();
   void close(Descriptor socket);
   void abandon_attempt();
+  std::chrono::seconds answer_limit() const;
+  std::size_t own_nic(const Descriptor& socket) const;
 
   Route route_;
   Poller* poller_;
@@ -91,8 +112,9 @@ class PairLink {
   std::optional<Handshake> attempt_;
   Clock::time_point attempted_at_{};
   Descriptor unanswered_;  ///< proved, and the lower rank has not said yet that it is used
-  std::size_t endpoint_ = 0;
-  bool all_have_refused_ = true;  ///< each endpoint of this round
+  std::size_t place_ = 0;  ///< of the present attempt
+  std::size_t nic_ = 0;
+  bool all_have_refused_ = true;  ///< each place of this round
   int retries_ = 0;               ///< since something was wanted
   Clock::time_point first_failure_{};
   Clock::time_point retry_at_{};

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/wire/tcp/stream_socket.hpp"
 
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -22,14 +24,26 @@ constexpr double kLeastQueued_bytes = 8 << 10;
 /// Most that every system lets a process ask for (net.core.wmem_max as kernels come).
 constexpr double kMostQueued_bytes = 208 << 10;
 
+/// States of a connection, as the kernel numbers them.
+constexpr std::uint8_t kEstablished = 1, kCloseWait = 8;
+
 /// So little is sooner copied here than the kernel has read a list of its places.
 constexpr std::size_t kGathered_bytes = 256;
 
-/// The shortest that the kernel has seen on a connection; 0 where it has seen none.
-double round_trip_ns(int descriptor) {
+/// Repetitions without an answer after which a way counts as cut: at 0.2 s and 0.6 s. A short break has one.
+constexpr int kUnanswered = 2;
+
+/// All zero where there is no connection.
+tcp_info info_of(int descriptor) {
   tcp_info info{};
   socklen_t size = sizeof info;
-  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  ::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size);
+  return info;
+}
+
+/// The shortest that the kernel has seen on a connection; 0 where it has seen none.
+double round_trip_ns(int descriptor) {
+  const tcp_info info = info_of(descriptor);
   return info.tcpi_min_rtt == ~0U ? 0 : info.tcpi_min_rtt * 1e3;
 }
 
@@ -72,6 +86,7 @@ std::size_t StreamSocket::read(iovec* parts, int count) {
     return static_cast<std::size_t>(bytes);
   }
   ended_ = bytes == 0 || errno != EAGAIN;
+  failed_ = ended_ && bytes < 0 && errno != ECONNRESET;
   readable_ = to_the_last_ = false;
   return 0;
 }
@@ -93,6 +108,21 @@ std::size_t StreamSocket::write(iovec* parts, int count) {
   } while (bytes < 0 && errno == EINTR);
   writable_ = bytes >= 0 && static_cast<std::size_t>(bytes) == wanted;
   return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+std::size_t StreamSocket::unacknowledged() const {
+  int bytes = 0;
+  return ::ioctl(get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+bool StreamSocket::is_open() const {
+  const auto state = info_of(get()).tcpi_state;
+  return state == kEstablished || state == kCloseWait;
+}
+
+bool StreamSocket::is_way_cut(int descriptor) {
+  const tcp_info info = info_of(descriptor);
+  return info.tcpi_retransmits >= kUnanswered || info.tcpi_probes >= kUnanswered;
 }
 
 }  // namespace hemiola

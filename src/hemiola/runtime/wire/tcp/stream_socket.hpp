@@ -40,6 +40,15 @@ class StreamSocket {
   std::size_t read(iovec* parts, int count);
   std::size_t write(iovec* parts, int count);
 
+  /// Written bytes that the other end's kernel has not acknowledged.
+  std::size_t unacknowledged() const;
+  /// Whether the other end may still take bytes.
+  bool is_open() const;
+  /// Whether the way to the other end seems to be cut: the kernel has repeated bytes, or asked for room, and repeated
+  /// that, without an answer; or has given up. A rank that reads nothing still answers.
+  bool is_cut() const { return failed_ || is_way_cut(get()); }
+  static bool is_way_cut(int descriptor);
+
  private:
   Descriptor descriptor_;
   bool readable_ = true;
@@ -47,6 +56,7 @@ class StreamSocket {
   /// The end may stand behind readable bytes, and would not be told again: read until there is nothing.
   bool to_the_last_ = true;
   bool ended_ = false;
+  bool failed_ = false;  ///< not by the other end
 };
 
 }  // namespace hemiola

@@ -21,6 +21,10 @@ constexpr int kConnectingSleep_us = 5000;
 /// Between 65,536 ranks, 140 trillion messages each.
 using Numbered = PeerRequest<47>;
 
+/// A cut way shows after 0.6 s.
+constexpr auto kBetweenLooksAtWays = std::chrono::milliseconds(50);
+constexpr auto kFarewell = std::chrono::seconds(3);
+
 /// Of some 0.4 µs: as long as waking a core that sleeps takes.
 constexpr int kPolls = 80;
 constexpr unsigned kReadsPerLook = 8;
@@ -37,14 +41,14 @@ std::vector<std::uint32_t> common_speeds(const std::vector<TcpPeer>& peers) {
   return speeds;
 }
 
-/// A NIC's endpoints, and behind them those of the next ones.
-std::vector<Endpoint> endpoints_from(const std::vector<NicAddresses>& nics, std::size_t first) {
-  std::vector<Endpoint> endpoints;
+/// A NIC's, and behind them those of the next ones.
+std::vector<PairLink::Place> places_from(const std::vector<NicAddresses>& nics, std::size_t first) {
+  std::vector<PairLink::Place> places;
   for (std::size_t i = 0; i < nics.size(); ++i) {
-    const std::vector<Endpoint>& own = nics[(first + i) % nics.size()].endpoints;
-    endpoints.insert(endpoints.end(), own.begin(), own.end());
+    const std::size_t nic = (first + i) % nics.size();
+    for (const Endpoint& endpoint : nics[nic].endpoints) places.push_back({endpoint, nic});
   }
-  return endpoints;
+  return places;
 }
 
 }  // namespace
@@ -57,8 +61,11 @@ TcpWire::TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPee
               .carries_hints = true,
               .has_remains = false,  // finished bytes are the kernel's
               .waiting = {.polls = kPolls, .spins = 0, .yields = 0, .sleep_us = 5000}} {
-  const std::vector<std::size_t> nics = nic_of_each_line(common_speeds(peers));
+  const std::vector<std::uint32_t> speeds = common_speeds(peers);
+  const std::vector<std::size_t> nics = nic_of_each_line(speeds);
   lines_per_pair_ = nics.size();
+  may_move_ = speeds.size() > 1;
+  const auto own_places = places_from(peers[static_cast<std::size_t>(self)].nics, 0);
   for (Rank peer : indices<Rank>(static_cast<int>(peers.size()))) {
     const TcpPeer& to = peers[static_cast<std::size_t>(peer)];
     peers_.push_back({.world_rank = to.world_rank});
@@ -66,16 +73,36 @@ TcpWire::TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPee
       const auto key = static_cast<std::uint32_t>(lines_.size());
       PairLink::Route route{.is_lower = self < peer,
                             .expected = to.world_rank,
-                            .endpoints = endpoints_from(to.nics, nics[i]),
+                            .places = places_from(to.nics, nics[i]),
                             .purpose = Door::purpose_of(to.door, i),
-                            .own = &door_->reception().credentials()};
-      lines_.push_back(std::make_unique<Line>(peer, std::move(route), &poller_, key));
+                            .own = &door_->reception().credentials(),
+                            .own_places = own_places};
+      lines_.push_back(std::make_unique<Line>(peer, std::move(route), &poller_, key, may_move_));
     }
   }
   listed_.reserve(lines_.size());
   wakeable_ = this;
   poller_.watch_steadily(door_->listener(), kDoorKey);
   poller_.watch_steadily(door_->bell(), kDoorKey);
+}
+
+/// Over a cut way the kernel would go on in vain. Places where messages were to land may be gone.
+TcpWire::~TcpWire() {
+  if (!may_move_) return;
+  is_leaving_ = true;
+  const auto until = std::chrono::steady_clock::now() + kFarewell;
+  const auto is_awaited = [&](const auto& line) {
+    const StreamSocket& socket = *line->link.socket();
+    return awaits_answer(line.get()) && !line->link.is_given_up() && (!socket || socket.is_open());
+  };
+  while (std::ranges::any_of(lines_, is_awaited) && std::chrono::steady_clock::now() < until) {
+    try {
+      progress();
+      wait(1000);
+    } catch (const Error&) {
+      return;
+    }
+  }
 }
 
 std::size_t TcpWire::line_of(Rank peer, std::uint64_t number) const {
@@ -127,7 +154,7 @@ bool TcpWire::progress() {
 /// Where one connection alone is waited for, it is read without asking epoll before: of three system calls a small message
 /// takes two. Epoll knows of others at the door, and of a connection that can be written again, so it has its turn.
 bool TcpWire::asks_itself() {
-  if (listed_.size() != 1 || ++times_alone_ % kReadsPerLook == 0) return false;
+  if (is_leaving_ || listed_.size() != 1 || ++times_alone_ % kReadsPerLook == 0) return false;
   Line& line = *lines_[listed_.front()];
   return line.out.idle() && !line.in.idle() && line.link.socket()->ask_anew();
 }
@@ -137,7 +164,7 @@ bool TcpWire::go_on_with_listed() {
   for (std::size_t i = 0; i < listed_.size();) {
     Line& line = *lines_[listed_[i]];
     moved |= go_on(&line);
-    if (line.has_posts() || line.link.is_connecting()) {
+    if (line.has_posts() || line.is_under_way()) {
       ++i;
     } else {
       line.is_listed = false;
@@ -150,20 +177,38 @@ bool TcpWire::go_on_with_listed() {
 
 /// Whether there is news for the caller: bytes that have moved, a header, an end.
 bool TcpWire::go_on(Line* line) {
-  line->in.check_header();
+  if (!is_leaving_) line->in.check_header();
   StreamSocket* const socket = line->link.socket();
   if (!*socket || line->has_news) {
     line->has_news = false;
     const bool was_given_up = line->link.is_given_up();
-    line->link.progress(!line->out.idle());
-    if (!*socket) return line->link.is_given_up() && !was_given_up;
+    if (!connect(line)) return line->link.is_given_up() && !was_given_up;
   }
+  if (line->resumption && !resume(line)) return false;
   bool moved = line->out.progress(socket);
+  if (is_leaving_) return moved;
   moved |= take_in(line);
   const bool has_just_ended = socket->ended() && !line->has_seen_end;
   line->has_seen_end = socket->ended();
+  if (has_just_ended && may_move_ && socket->is_cut()) {
+    move(line, line->link.epoch() + 1);
+    return true;
+  }
   if (has_just_ended) admit();  // the other may have reset, and come anew: then this end means nothing
   return moved || has_just_ended;
+}
+
+/// Whether there is a connection.
+bool TcpWire::connect(Line* line) {
+  StreamSocket* const socket = line->link.socket();
+  const int before = socket->get();
+  line->link.progress(!line->out.idle() || line->resumption);
+  if (const std::uint64_t later = may_move_ ? line->link.later_epoch(first_epoch_ + kMoves) : 0) {
+    move(line, later);  // as the other does
+    line->link.progress(true);
+  }
+  if (*socket && socket->get() != before) line->is_new = true;
+  return bool(*socket);
 }
 
 bool TcpWire::take_in(Line* line) try {
@@ -222,15 +267,66 @@ void TcpWire::admit() {
 }
 
 bool TcpWire::arm(int* timeout_us) {
+  if (may_move_) heed_cut_ways();
   const bool is_connecting =
-      std::ranges::any_of(listed_, [&](std::size_t line) { return lines_[line]->link.is_connecting(); });
+      std::ranges::any_of(listed_, [&](std::size_t line) { return lines_[line]->is_under_way(); });
   if (is_connecting) *timeout_us = std::min(*timeout_us, kConnectingSleep_us);
   const bool was_idle = listed_.empty();
   if (go_on_with_listed()) return true;
   if (was_idle && look(0) && go_on_with_listed())
     return true;  // later events would wake us at once, again and again
-  if (listener_ != nullptr) listener_->waits();
+  if (listener_ != nullptr && !is_leaving_) listener_->waits();
   return false;
+}
+
+/// Only the sender of bytes that do not get through can notice that.
+void TcpWire::heed_cut_ways() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_look_at_ways_) return;
+  next_look_at_ways_ = now + kBetweenLooksAtWays;
+  for (const auto& line : lines_)
+    if (is_cut(line.get())) move(line.get(), line->link.epoch() + 1);
+}
+
+/// Whether it is not known that the other end has all that has been sent.
+bool TcpWire::awaits_answer(Line* line) {
+  const StreamSocket& socket = *line->link.socket();
+  if (socket && !line->resumption) line->out.heed_acknowledgements(socket);
+  return line->out.awaits_acknowledgement() || line->resumption;
+}
+
+bool TcpWire::is_cut(Line* line) {
+  const StreamSocket& socket = *line->link.socket();
+  if (!socket) return line->link.is_cut();
+  if (!awaits_answer(line) && !line->is_new) return false;
+  line->is_new = line->is_new && socket.unacknowledged() > 0;
+  return line->link.is_cut();
+}
+
+/// Lets go of the connection, and goes on over another NIC; in an epoch of connections in which the other end does so, too.
+void TcpWire::move(Line* line, std::uint64_t epoch) {
+  const std::size_t nic = line->link.nic();
+  const Endpoint there = line->link.shun(nic);
+  door_->reception().note(
+      "messages to rank " + std::to_string(peers_[static_cast<std::size_t>(line->peer)].world_rank) + " at " +
+      there.address() + " (NIC " + std::to_string(nic) + ") get no answer, and go on over another NIC");
+  StreamSocket left = line->link.take();
+  if (line->resumption)
+    line->link.keep_open(line->resumption->leave(std::move(left)));
+  else
+    line->resumption = std::make_unique<Resumption>(std::move(left));
+  line->link.reset(epoch);
+  list(line->key).has_news = true;
+  line->has_seen_end = false;
+}
+
+bool TcpWire::resume(Line* line) try {
+  if (!line->resumption->progress(line->peer, line->link.socket(), &line->out, &line->in)) return false;
+  line->resumption.reset();
+  return true;
+} catch (const BadMessageError&) {
+  line->link.hang_up();
+  throw;
 }
 
 void TcpWire::wait(int timeout_us) {
@@ -265,6 +361,7 @@ std::vector<LostRank> TcpWire::lost() const {
 /// Both ends begin with the first line again; numbers go on, so that earlier messages count as done.
 void TcpWire::reset(std::uint64_t epoch) {
   admit();
+  first_epoch_ = epoch * kMoves;
   for (Peer& peer : peers_) {
     peer.sent = rounded_up(peer.sent, lines_per_pair_);
     peer.received = rounded_up(peer.received, lines_per_pair_);
@@ -274,7 +371,9 @@ void TcpWire::reset(std::uint64_t epoch) {
     Line& line = list(i);
     line.out.forget(peer.sent / lines_per_pair_);
     line.in.forget(peer.received / lines_per_pair_);
-    line.link.reset(epoch);
+    if (line.resumption) line.link.keep_open(line.resumption->take_left());
+    line.resumption.reset();
+    line.link.reset(first_epoch_);
     line.has_news = true;
     line.has_seen_end = false;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wire between ranks that a network of the Internet Protocol joins. Messages go over a connection to each peer,
-// opened when something is first sent between the two; over several in turn where hosts have several NICs. A waiting rank sleeps. Every message
-// bears its operation's tag.
+// opened when something is first sent between the two; over several in turn where hosts have several NICs. If the way over a
+// NIC is cut, its connections go on over another one. A waiting rank sleeps. Every message bears its operation's tag.
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,7 @@
 #include "hemiola/runtime/wire/tcp/message_sender.hpp"
 #include "hemiola/runtime/wire/tcp/pair_link.hpp"
 #include "hemiola/runtime/wire/tcp/poller.hpp"
+#include "hemiola/runtime/wire/tcp/resumption.hpp"
 #include "hemiola/runtime/wire/wire.hpp"
 
 namespace hemiola {
@@ -31,6 +32,8 @@ class TcpWire final : public Wire, private Wakeable {
  public:
   /// `peers` by their numbers in the group, this rank among them. Others come by `door`.
   TcpWire(std::unique_ptr<Door> door, Rank self, const std::vector<TcpPeer>& peers);
+  /// Where there are several NICs, waits for 3 s at most until the others have all that has been sent.
+  ~TcpWire() override;
 
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source source) override;
   Request receive(Rank src, const Landing& landing, std::size_t capacity) override;
@@ -48,16 +51,20 @@ class TcpWire final : public Wire, private Wakeable {
  private:
   /// One connection to one peer, and its messages.
   struct Line {
-    Line(Rank peer, PairLink::Route route, Poller* poller, std::uint32_t key)
-        : out(), in(peer), link(std::move(route), poller, key), key(key) {}
+    Line(Rank peer, PairLink::Route route, Poller* poller, std::uint32_t key, bool may_move)
+        : out(may_move), in(peer), link(std::move(route), poller, key), peer(peer), key(key) {}
     MessageSender out;
     MessageReceiver in;
     PairLink link;
+    Rank peer;
     std::uint32_t key;
+    std::unique_ptr<Resumption> resumption = nullptr;  ///< while it moves to another NIC
+    bool is_new = false;   ///< nothing shows yet that the other end hears the connection
     bool has_news = true;  ///< of its connections
     bool has_seen_end = false;
     bool is_listed = false;
     bool has_posts() const { return !out.idle() || !in.idle(); }
+    bool is_under_way() const { return link.is_connecting() || resumption; }
   };
 
   /// Messages take the lines of a peer in turn.
@@ -66,6 +73,9 @@ class TcpWire final : public Wire, private Wakeable {
     std::uint64_t sent = 0, received = 0;  ///< posted
     std::uint64_t sent_bytes = 0;
   };
+
+  /// Epochs of connections that belong to one of the wire: a line has a new one whenever it moves.
+  static constexpr std::uint64_t kMoves = std::uint64_t{1} << 24;
 
   int wake_descriptor() override { return poller_.descriptor(); }
   bool arm(int* timeout_us) override;
@@ -77,9 +87,19 @@ class TcpWire final : public Wire, private Wakeable {
   bool asks_itself();
   bool look(int timeout_us);
   void admit();
+  bool connect(Line* line);
+  bool resume(Line* line);
+  void heed_cut_ways();
+  bool awaits_answer(Line* line);
+  bool is_cut(Line* line);
+  void move(Line* line, std::uint64_t epoch);
 
   Rank self_;
   std::size_t lines_per_pair_;
+  bool may_move_ = false;    ///< there are several NICs
+  bool is_leaving_ = false;  ///< nothing is received any more
+  std::chrono::steady_clock::time_point next_look_at_ways_{};
+  std::uint64_t first_epoch_ = 0;  ///< of connections since the latest reset
   std::unique_ptr<Door> door_;
   Poller poller_;
   WireTraits traits_;
