@@ -13,6 +13,7 @@ import pytest
 
 import hemiola as hm
 from hemiola.cli import main
+from json_documents import judge_document
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,10 @@ class Ran:
 
     @property
     def data(self) -> Any:
-        """The answer of a command that was given --json."""
-        return json.loads(self.out)
+        """The answer of a command that was given --json, as its schema has it; a list's `results`."""
+        document = json.loads(self.out)
+        judge_document(document)
+        return document.get("results", document)
 
     def is_users_mistake(self) -> bool:
         """Whether it ended as a user's mistake must: code 2, one line on standard error, no traceback."""

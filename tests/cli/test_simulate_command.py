@@ -64,7 +64,8 @@ def test_many_ranks_are_summed_up(hemiola, tmp_path: Path) -> None:
 def test_a_schedule_file_is_simulated_like_the_algorithm(hemiola, cluster: Path, tmp_path: Path) -> None:
     hm.algorithms.all_reduce_ring(4).save(tmp_path / "ring.sched")
     from_file = hemiola("simulate", tmp_path / "ring.sched", cluster, "1MiB", "--json").data
-    assert from_file == hemiola("simulate", "all_reduce_ring", cluster, "1MiB", "--json").data
+    by_name = hemiola("simulate", "all_reduce_ring", cluster, "1MiB", "--json").data
+    assert from_file == by_name | {"schedule": str(tmp_path / "ring.sched")}
 
 
 @pytest.mark.parametrize("name", topology_algorithms.names())

@@ -16,7 +16,7 @@ import typer
 
 import hemiola
 from hemiola.cli import exit_codes, streams
-from hemiola.cli.output import printable
+from hemiola.cli.output import name_command, printable
 from hemiola.errors import (
     ArgumentError,
     FailedRankError,
@@ -70,6 +70,8 @@ SECTIONS = {
     },
 }
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
+#: Commands that have commands of their own.
+GROUPS = ("topology", "cluster")
 _SECTION_OF = {name: title for title, section in SECTIONS.items() for name in section}
 
 
@@ -158,6 +160,7 @@ def _run(words: list[str]) -> int:
         raise ArgumentError("the papers are in Hemiola's repository: run 'python -m papers' in a clone of it")
     wanted = [word for word in words if word in COMMANDS][:1]
     if wanted:
+        name_command(words[words.index(wanted[0]) :], GROUPS)
         _need_memory()
     app = typer.main.get_command(make_app(wanted))
     try:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 from rich import box
@@ -14,10 +15,17 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text, TextType
 
+#: Of the documents that --json prints (docs/reference/json.md); a key that goes or changes its meaning raises it.
+JSON_VERSION = 1
+
 #: The width of tables in a file or a pipe, where nobody says how wide a line is.
 _PIPE_COLUMNS = 132
 #: A column whose text is wrapped reads well from this width on.
 _WRAPPED = 32
+
+
+#: The command that answers.
+_command = ""
 
 
 def console() -> Console:
@@ -36,13 +44,30 @@ def printable(text: str) -> str:
 
 
 def answer(as_json: bool, data: Any, *parts: RenderableType) -> None:
-    """Print `data` as one JSON document, or the parts for people."""
+    """Print `data` as one JSON document, or the parts for people. A list becomes the document's `results`."""
     if as_json:
-        sys.stdout.write(json.dumps(data, indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(_document(data), indent=2, allow_nan=False) + "\n")
         return
     out = console()
     for part in parts:
         out.print(part)
+
+
+def written(*paths: Path | None) -> list[Text]:
+    """Return a line for each file that a command has written."""
+    return [Text(f"Written to {printable(str(path))}.") for path in paths if path is not None]
+
+
+def name_command(words: Sequence[str], groups: Collection[str]) -> None:
+    """Let the documents of this process say which command made them, such as 'topology show'."""
+    global _command
+    below = [word for word in words[1:2] if words[0] in groups]
+    _command = " ".join([*words[:1], *below])
+
+
+def _document(data: Any) -> dict[str, Any]:
+    named = {"command": _command, "version": JSON_VERSION}
+    return named | (data if isinstance(data, dict) else {"results": data})
 
 
 def table(

@@ -14,8 +14,8 @@ from rich.text import Text
 from hemiola.cli import options, values
 from hemiola.cli.inputs import read_topology
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
-from hemiola.cli.output import answer, counted, fitted, table
-from hemiola.cli.values import read_conditions
+from hemiola.cli.output import answer, counted, fitted, printable, table, written
+from hemiola.cli.values import asked_of, read_conditions
 from hemiola.planner import Alternative, Plan
 from hemiola.planner import plan as make_plan
 from hemiola.units import format_bytes, format_seconds
@@ -65,7 +65,14 @@ def plan(
         made.schedule.save(str(save))
     if chart is not None:
         _draw(made, chart)
-    answer(as_json, _data(made), _table(made), Padding(Text(made.explain()), (0, 0, 1, 1)))
+    asked = asked_of(topology, printable(str(topology_file)), conditions, network.value)
+    answer(
+        as_json,
+        {**asked, **_data(made)},
+        _table(made),
+        Padding(Text(made.explain()), (0, 0, 1, 1)),
+        *written(save, chart),
+    )
 
 
 def _table(made: Plan) -> RenderableType:
@@ -100,11 +107,6 @@ def _data(made: Plan) -> dict[str, Any]:
         "collective": made.kind,
         "nbytes": made.nbytes,
         "rank_count": made.rank_count,
-        "topology": made.topology_name,
-        "late": {str(rank): time for rank, time in made.conditions.late.items()},
-        "slow": values.slow_as_data(made.conditions),
-        "density": made.conditions.density,
-        "network": made.network,
         "algorithm": made.name,
         "seconds": made.seconds,
         "is_simulated": made.is_simulated,

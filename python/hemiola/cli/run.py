@@ -15,7 +15,7 @@ from rich.text import Text
 from hemiola.cli import options
 from hemiola.cli.inputs import emulated, load_array, load_schedule, rank_count_of
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
-from hemiola.cli.output import answer, counted, fitted, line_above_bar, printable, table
+from hemiola.cli.output import answer, counted, fitted, line_above_bar, printable, table, written
 from hemiola.cli.values import read_algorithm, read_conditions, slow_as_data
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.launch_environment import Job
@@ -111,6 +111,7 @@ def run(
         _table(comparison, where),
         *(Text(remark) for remark in remarks),
         _notes(comparison),
+        *written(chart, arrivals),
     )
     if any(row.measured.wrong for row in comparison.rows):
         raise typer.Exit(1)

@@ -17,8 +17,8 @@ from hemiola.bounds import LowerBound, lower_bound
 from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule, read_topology
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
-from hemiola.cli.output import answer, counted, fitted, printable, table
-from hemiola.cli.values import read_conditions, read_output
+from hemiola.cli.output import answer, counted, fitted, printable, table, written
+from hemiola.cli.values import asked_of, read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
 from hemiola.conditions import Conditions
 from hemiola.planner.outcome import NOTHING_MOVES
@@ -88,11 +88,16 @@ def simulate(
         draw_timeline(schedule, timeline, chart, title=title, subtitle=where, conditions=conditions)
     answer(
         as_json,
-        _data(schedule, topology, nbytes, timeline, bound, violation),
+        {
+            **asked_of(topology, printable(str(topology_file)), conditions, network.value),
+            "schedule": printable(schedule_name),
+            **_data(schedule, topology, nbytes, timeline, bound, violation),
+        },
         Text(title, style="bold"),
         _summary(timeline, bound, nbytes),
         Columns([_finish_table(timeline), _link_table(topology, conditions, timeline)], padding=(0, 6)),
         *([] if violation is None else [warning(printable(schedule_name), violation)]),
+        *written(trace, chart),
     )
     if violation is not None:
         raise typer.Exit(1)

@@ -16,7 +16,8 @@ from hemiola.cli import options
 from hemiola.cli.inputs import read_topology
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, printable, table
-from hemiola.cli.values import read_count, read_output, read_seconds, read_size
+from hemiola.cli.values import asked_of, read_count, read_output, read_seconds, read_size
+from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.simulate import simulate as run_simulation
 from hemiola.synthesis import DEFAULT_NBYTES, Synthesis, search
@@ -144,7 +145,13 @@ def synthesize(
     simulated = run_simulation(schedule, topology, size, network="fifo").seconds
     found = found or Synthesis(schedule, simulated, bound.seconds, trials=1, stopped=False)
     answer(
-        as_json, _data(found, bound, simulated, size), *_report(found, topology, bound, simulated, size, out)
+        as_json,
+        {
+            **asked_of(topology, printable(str(topology_file)), Conditions(), "fifo"),
+            "algorithm": algorithm,
+            **_data(found, bound, simulated, size),
+        },
+        *_report(found, topology, bound, simulated, size, out),
     )
 
 

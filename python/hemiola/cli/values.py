@@ -8,6 +8,7 @@ import difflib
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from hemiola import algorithms, units
 from hemiola._core import Topology, kind_meant, op_meant
@@ -216,6 +217,18 @@ def read_conditions(
                     f"{option} names rank {rank}, but there are {rank_count} ranks (0 … {rank_count - 1})"
                 )
     return conditions
+
+
+def asked_of(topology: Topology, file: str, conditions: Conditions, network: str) -> dict[str, Any]:
+    """Return the question as documents repeat it: the topology's name and file, the conditions, the network model."""
+    return {
+        "topology": topology.name,
+        "topology_file": file,
+        "late": {str(rank): time for rank, time in conditions.late.items()},
+        "slow": slow_as_data(conditions),
+        "density": conditions.density,
+        "network": network,
+    }
 
 
 def read_output(text: str) -> Path:

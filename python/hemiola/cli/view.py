@@ -16,7 +16,7 @@ from rich.text import Text
 from hemiola._core import Schedule, Violation
 from hemiola.cli import options, values
 from hemiola.cli.inputs import load_schedule, read_text, read_topology
-from hemiola.cli.output import answer, console, fitted, printable, table
+from hemiola.cli.output import answer, console, fitted, printable, table, written
 from hemiola.cli.values import read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
 from hemiola.conditions import Conditions
@@ -128,6 +128,7 @@ def _view_schedule(source: str, schedule: Schedule, chart: Path | None, as_json:
         _schedule_data(schedule, violation) if as_json else None,
         *_schedule_table(name, schedule),
         *([] if violation is None else [warning(name, violation)]),
+        *written(chart),
     )
     if violation is not None:
         raise typer.Exit(1)
@@ -189,7 +190,9 @@ def _view_times(path: Path, chart: Path | None, as_json: bool) -> None:
 
         where = document.get("emulated") or document.get("topology") or path.name
         draw_times(times, chart, title=f"{title}, {printable(where)}", conditions=conditions, bound_s=bound_s)
-    answer(as_json, document, _times_table(title, times, prefix=f"{document['collective']}_"))
+    answer(
+        as_json, document, _times_table(title, times, prefix=f"{document['collective']}_"), *written(chart)
+    )
 
 
 def _time(row: dict[str, Any]) -> AlgorithmTime:

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documents that --json prints, judged by the schemas in docs/reference/json."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+SCHEMAS = Path(__file__).resolve().parents[1] / "docs/reference/json"
+
+
+@cache
+def _judge_of(command: str) -> jsonschema.Draft202012Validator:
+    schema = json.loads((SCHEMAS / f"{command.replace(' ', '-')}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def judge_document(document: dict[str, Any]) -> None:
+    """Raise ValidationError unless a document is as its command's schema has it."""
+    _judge_of(document["command"]).validate(document)
