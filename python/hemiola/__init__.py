@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from hemiola.sweep import Sweep, sweep
     from hemiola.synthesis import Synthesis, synthesize
     from hemiola.verify import verify
+    from hemiola.view.drawing import draw
     from hemiola.view.page import explore
 
 __version__ = "0.1.0"  # the build reads it here
@@ -89,6 +90,7 @@ __all__ = [
     "algorithms",
     "calibrate",
     "codecs",
+    "draw",
     "errors",
     "explore",
     "init",
@@ -149,6 +151,7 @@ _HOME = {
         "hemiola.synthesis": ("Synthesis", "synthesize"),
         "hemiola.verify": ("verify",),
         "hemiola.view.page": ("explore",),
+        "hemiola.view.drawing": ("draw",),
     }.items()
     for name in names
 }

@@ -8,6 +8,7 @@ import math
 import os
 from dataclasses import dataclass, fields
 from functools import cached_property
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ from hemiola.verify import refuse_wrong
 SPAN_DTYPE = np.dtype(
     [("transfer", "<i8"), ("link", "<i4"), ("start_s", "<f8"), ("end_s", "<f8"), ("arrival_s", "<f8")]
 )
+
+#: Ranks that a notebook shows.
+_ROWS_OF_HTML = 16
 
 _NO_TIME = Speeds(math.inf, math.inf, math.inf)
 
@@ -95,6 +99,14 @@ class Timeline:
         ranks, links = len(self.finish_s), len(self.link_busy_s)
         judged = "" if self.is_verified else ", is_verified=False"
         return f"<Timeline {format_seconds(self.seconds)}: {ranks} ranks, {links} links{judged}>"
+
+    def _repr_html_(self) -> str:
+        last = np.argsort(-self.finish_s, kind="stable")[:_ROWS_OF_HTML]
+        rows = "".join(
+            f"<tr><td>{rank}</td><td>{format_seconds(float(self.finish_s[rank]))}</td></tr>" for rank in last
+        )
+        head = "<thead><tr><th>rank, the last first</th><th>done after</th></tr></thead>"
+        return f"<p>{escape(repr(self))}</p><table>{head}<tbody>{rows}</tbody></table>"
 
     def __eq__(self, other: object) -> bool:
         return self._parts() == other._parts() if isinstance(other, Timeline) else NotImplemented

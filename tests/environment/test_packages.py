@@ -31,7 +31,7 @@ NEED_EXTRAS = (
     "hemiola.topology.graphs",
     *(
         f"hemiola.view.{name}"
-        for name in ("arrivals", "losses", "steps", "style", "timeline", "times", "topology")
+        for name in ("arrivals", "losses", "step_arrows", "steps", "style", "timeline", "times", "topology")
     ),
 )
 

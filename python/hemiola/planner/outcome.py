@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from html import escape
 
 from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola.algorithms import Candidate
@@ -156,6 +157,15 @@ class Plan:
             f"<Plan {self.kind} of {format_bytes(self.nbytes)} over {_counted(self.rank_count, 'rank')}: "
             f"{self.alternatives[0].label}, {format_seconds(self.seconds)}>"
         )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(one.label)}</td><td>{format_seconds(one.seconds)}</td></tr>"
+            for one in self.alternatives
+        )
+        told = f"{escape(repr(self))}; lower bound {format_seconds(self.bound_s)}"
+        head = "<thead><tr><th>algorithm</th><th>time</th></tr></thead>"
+        return f"<p>{told}</p><table>{head}<tbody>{rows}</tbody></table>"
 
     def __getstate__(self) -> dict[str, object]:
         """Keep the schedule where the core does not make it; leave out what `chosen` makes again."""

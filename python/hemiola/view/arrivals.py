@@ -6,6 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+
+from hemiola.environment.packages import require
+
+require("matplotlib")
+
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from hemiola.communicator.arrivals import Arrivals
@@ -31,10 +37,21 @@ def draw_arrivals(arrivals: Arrivals, path: str | Path, *, title: str, subtitle:
     ArgumentError for an unknown suffix or no operations.
     """
     path = check_suffix(path)
+    refuse_none(arrivals)
+    figure, axes = style.new_axes(9, 4.2, title, subtitle)
+    paint_arrivals(axes, arrivals)
+    style.save(figure, path)
+
+
+def refuse_none(arrivals: Arrivals) -> None:
+    """Raise ArgumentError where there is nothing to draw."""
     if arrivals.operation_count == 0:
         raise ArgumentError("expected at least one operation to draw, found none")
+
+
+def paint_arrivals(axes: Axes, arrivals: Arrivals) -> None:
+    """Paint the distributions into these axes."""
     factor, unit = style.time_unit(arrivals.lag_s)
-    figure, axes = style.new_axes(9, 4.2, title, subtitle)
     often = sorted(arrivals.ranks, key=lambda one: (-one.last_count, one.rank))[:_MOST_CURVES]
     colors = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE)
     for one, color in zip(often, colors, strict=False):
@@ -50,8 +67,7 @@ def draw_arrivals(arrivals: Arrivals, path: str | Path, *, title: str, subtitle:
     axes.set_ylabel("share of operations")
     axes.set_xlim(left=0)
     axes.set_ylim(0, 1.02)
-    axes.legend(frameon=False, loc="lower right")
-    style.save(figure, path)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1), fontsize=9)
 
 
 def _distribution(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

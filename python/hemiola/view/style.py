@@ -14,7 +14,7 @@ from hemiola.environment.packages import require
 
 require("matplotlib")
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -118,11 +118,17 @@ def new_axes_above_each_other(
 
 def _write_titles(axes: Axes, title: str, subtitle: str) -> None:
     """Write both lines from the figure's left edge, above axes that may begin far to the right of it."""
-    height = 24 if subtitle else 8
+    size = font_size()
+    height = 8 + 1.3 * size * (1 + subtitle.count("\n")) if subtitle else 8
     # The lines are left out of the layout; an empty title of the axes keeps the room above for them.
-    axes.set_title(" ", fontsize=12, pad=height)
-    _write_line(axes, title, height, 12, "black", "bold")
-    _write_line(axes, subtitle, 8, 9, "#555555", "normal")
+    axes.set_title(" " + "\n" * title.count("\n"), fontsize=1.2 * size, pad=height)
+    _write_line(axes, title, height, 1.2 * size, "black", "bold")
+    _write_line(axes, subtitle, 8, 0.9 * size, "#555555", "normal")
+
+
+def font_size() -> float:
+    """Return the size of words in points: 10, or the present setting of Matplotlib's "font.size"."""
+    return float(rcParams["font.size"])
 
 
 def _write_line(axes: Axes, text: str, height: float, size: float, color: str, weight: str) -> None:
@@ -140,10 +146,12 @@ def _write_line(axes: Axes, text: str, height: float, size: float, color: str, w
 
 
 def legend_below(axes: Axes, marks: Sequence[Artist]) -> None:
-    """Put a legend below the axes' words, where it covers nothing."""
+    """Put a legend below the axes' words, where it covers nothing, in as many columns as a narrow figure holds."""
+    figure = axes.get_figure()
+    most = 2 if figure is not None and axes.get_window_extent().width < 4 * figure.dpi else 5
     axes.legend(
-        handles=list(marks), loc="upper right", bbox_to_anchor=(1, 0), borderaxespad=3.6, ncols=len(marks),
-        frameon=False, fontsize=9,
+        handles=list(marks), loc="upper right", bbox_to_anchor=(1, 0), borderaxespad=3.6, ncols=min(len(marks), most),
+        frameon=False, fontsize=0.9 * font_size(),
     )  # fmt: skip
 
 

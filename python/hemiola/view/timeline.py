@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from hemiola.environment.packages import require
 
 require("matplotlib")
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
@@ -22,10 +25,13 @@ from hemiola.simulate import Timeline
 from hemiola.view import style
 from hemiola.view.picture_file import check_suffix
 
-#: Rows that are drawn; of more ranks, so many are picked evenly.
-_MOST_ROWS = 32
+#: Rows that are drawn; of more ranks, so many are picked evenly, besides those that are late or slow.
+MOST_ROWS = 32
 #: Bars that carry their chunk's number, at most.
 _MOST_LETTERED = 200
+
+_NOT_THERE_KEY: dict[str, Any] = {"facecolor": "#E4E6EA", "hatch": "///", "edgecolor": "#9AA0A8"}
+_NOT_THERE: dict[str, Any] = {"height": 0.8, **_NOT_THERE_KEY}
 
 
 def draw_timeline(
@@ -53,20 +59,30 @@ def draw_timeline(
     ArgumentError for an unknown suffix.
     """
     path = check_suffix(path)
-    ranks = np.unique(np.linspace(0, schedule.rank_count - 1, _MOST_ROWS).astype(int))
-    factor, unit = style.time_unit([timeline.seconds])
     told = "; ".join([*(conditions.in_words() if conditions else []), *([subtitle] if subtitle else [])])
-    figure, axes = style.new_axes(10, 1.9 + 0.34 * len(ranks), title, told)
+    figure, axes = style.new_axes(10, 1.9 + 0.34 * min(schedule.rank_count, MOST_ROWS), title, told)
+    paint_timeline(axes, schedule, timeline, conditions)
+    style.save(figure, path)
+
+
+def paint_timeline(
+    axes: Axes, schedule: Schedule, timeline: Timeline, conditions: Conditions | None = None
+) -> None:
+    """Paint the rows into these axes, with a legend below them."""
+    told_of = [] if conditions is None else [*conditions.late, *conditions.slow_ranks]
+    evenly = np.linspace(0, schedule.rank_count - 1, MOST_ROWS).astype(int)
+    ranks = np.union1d(evenly, np.array(told_of, dtype=int))
+    factor, unit = style.time_unit([timeline.seconds])
     _draw_bars(axes, schedule, timeline, ranks, factor)
-    for rank, delay_s in (conditions.late if conditions else {}).items():
-        axes.barh(
-            np.searchsorted(ranks, rank),
-            delay_s * factor,
-            height=0.8,
-            color="#E4E6EA",
-            hatch="///",
-            edgecolor="w",
-        )
+    keys: list[Artist] = [
+        Patch(color=style.BLUE, alpha=0.6, label="sends a copy"),
+        Patch(color=style.ORANGE, alpha=0.6, label="sends to be added"),
+        Line2D([], [], marker="|", linestyle="", markersize=9, color=style.BLACK, label="done"),
+    ]
+    late = {rank: late_s for rank, late_s in (conditions.late if conditions else {}).items() if rank in ranks}
+    for rank, delay_s in late.items():
+        axes.barh(np.searchsorted(ranks, rank), delay_s * factor, **_NOT_THERE)
+    keys += [Patch(**_NOT_THERE_KEY, label="not there yet")] if late else []
     axes.scatter(
         timeline.finish_s[ranks] * factor,
         np.arange(len(ranks)),
@@ -75,19 +91,21 @@ def draw_timeline(
         color=style.BLACK,
         zorder=3,
     )
-    axes.set_yticks(np.arange(len(ranks)), [f"rank {rank}" for rank in ranks])
+    axes.set_yticks(np.arange(len(ranks)), [_name(rank, conditions) for rank in ranks.tolist()])
     axes.set_ylim(len(ranks) - 0.4, -0.6)
     axes.set_xlim(0, timeline.seconds * factor * 1.02 or 1)
-    axes.set_xlabel(
-        f"time ({unit}); a bar is what a rank sends, numbers are chunks, | is when a rank is done"
-    )
+    axes.set_xlabel(f"time ({unit}); numbers are chunks")
     axes.tick_params(axis="y", length=0)
-    keys = [
-        Patch(color=style.BLUE, alpha=0.6, label="copy"),
-        Patch(color=style.ORANGE, alpha=0.6, label="reduce"),
-    ]
-    figure.legend(handles=keys, loc="outside lower right", ncols=2, frameon=False)
-    style.save(figure, path)
+    style.legend_below(axes, keys)
+
+
+def _name(rank: int, conditions: Conditions | None) -> str:
+    """Name a rank, and after it the reason why others wait for it."""
+    if conditions is None:
+        return f"rank {rank}"
+    told = ["late"] if rank in conditions.late else []
+    told += ["slow"] if rank in conditions.slow_ranks else []
+    return f"rank {rank}" + (f" ({', '.join(told)})" if told else "")
 
 
 def _draw_bars(
@@ -108,10 +126,14 @@ def _draw_bars(
     )
     if len(transfers) > _MOST_LETTERED:
         return
+    figure = axes.get_figure()
+    assert figure is not None
+    # How many points a unit of time takes; a digit takes about five.
+    points = axes.get_window_extent().width / figure.dpi * 72 / max(timeline.seconds * factor, 1e-300)
     for chunk, first, last, y, share in zip(
         transfers["chunk"], begin, end, top + height / 2, lane_count, strict=True
     ):
-        if last - first > timeline.seconds * factor / 60 and share <= 3:
+        if (last - first) * points > 4 + 5 * len(str(chunk)) and share <= 3:
             axes.text(
                 (first + last) / 2, y, str(chunk), ha="center", va="center", fontsize=8 if share == 1 else 5
             )

@@ -11,7 +11,6 @@ from hemiola.environment.packages import require
 require("matplotlib")
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
@@ -46,17 +45,21 @@ def draw_times(
     path = check_suffix(path)
     if not times:
         raise ArgumentError("expected at least one algorithm to draw, found none")
-    known = [time for row in times for time in (row.measured_s, row.predicted_s, bound_s) if time is not None]
-    factor, unit = style.time_unit(known)
-    both = any(row.measured_s is not None for row in times) and any(
-        row.predicted_s is not None for row in times
-    )
-    shift = 0.2 if both else 0.0
-    ends_s = [row.spread_s[1] for row in times if row.spread_s]
     told = [*(conditions.in_words() if conditions else []), *([subtitle] if subtitle else [])]
-    told += ["median, whisker from the 10th to the 99th percentile"] if ends_s else []
-    height = 1.7 + (0.6 if both else 0.4) * len(times)
+    if any(row.spread_s for row in times):
+        told.append("median, whisker from the 10th to the 99th percentile")
+    height = 1.7 + (0.6 if _are_both_known(times) else 0.4) * len(times)
     figure, axes = style.new_axes(9, height, title, "; ".join(told))
+    paint_times(axes, times, bound_s)
+    style.save(figure, path)
+
+
+def paint_times(axes: Axes, times: Sequence[AlgorithmTime], bound_s: float | None) -> None:
+    """Paint the bars into these axes, with a legend below them."""
+    known = [time for row in times for time in (row.measured_s, row.predicted_s, bound_s) if time is not None]
+    ends_s = [row.spread_s[1] for row in times if row.spread_s]
+    factor, unit = style.time_unit(known)
+    shift = 0.2 if _are_both_known(times) else 0.0
     _draw_series(axes, [row.predicted_s for row in times], factor, -shift, label="predicted", color=style.SKY)
     _draw_series(axes, [row.measured_s for row in times], factor, shift, label="measured", color=style.BLUE)
     _draw_spreads(axes, times, factor, shift)
@@ -66,8 +69,13 @@ def draw_times(
     if bound_s is not None:
         axes.axvline(bound_s * factor, color=style.BLACK, linestyle="--", linewidth=1.2, label="lower bound")
     slowest = max([*known, *ends_s], default=0.0) * (1.2 if ends_s else 1)  # room for a whisker's words
-    _finish(figure, axes, [row.name for row in times], unit, limit=slowest * factor)
-    style.save(figure, path)
+    _finish(axes, [row.name for row in times], unit, limit=slowest * factor)
+
+
+def _are_both_known(times: Sequence[AlgorithmTime]) -> bool:
+    """Whether some bars are measured and some predicted, so that a row has two."""
+    measured = any(row.measured_s is not None for row in times)
+    return measured and any(row.predicted_s is not None for row in times)
 
 
 def _draw_series(
@@ -99,12 +107,12 @@ def _write_time(axes: Axes, time_s: float | None, p99_s: float | None, factor: f
         xytext=(5, 0),
         textcoords="offset points",
         va="center",
-        fontsize=9,
+        fontsize=0.9 * style.font_size(),
         color="#333333",
     )
 
 
-def _finish(figure: Figure, axes: Axes, names: list[str], unit: str, *, limit: float) -> None:
+def _finish(axes: Axes, names: list[str], unit: str, *, limit: float) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -112,5 +120,6 @@ def _finish(figure: Figure, axes: Axes, names: list[str], unit: str, *, limit: f
     axes.set_xlabel(f"time ({unit}); less is better")
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
-    if axes.get_legend_handles_labels()[0]:
-        figure.legend(loc="outside lower right", ncols=3, frameon=False)
+    marks = axes.get_legend_handles_labels()[0]
+    if marks:
+        style.legend_below(axes, marks)

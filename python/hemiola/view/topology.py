@@ -17,7 +17,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 
@@ -70,35 +69,40 @@ def draw_topology(topology: Topology, path: str | Path) -> None:
     ArgumentError for an unknown suffix or a larger topology.
     """
     path = check_suffix(path)
+    layout = laid_out(topology)
+    span = np.ptp(layout.points, axis=0) + 2
+    scale = min(0.62, 13 / span[0], 11 / span[1])
+    size = max(span[0] * scale, 3.2) + 2.3, max(span[1] * scale, 3.0) + 0.9
+    figure, axes = style.new_axes(*size, topology.name or "topology", subtitle_of(topology))
+    paint_topology(axes, topology, layout, inches=scale)
+    style.save(figure, path)
+
+
+def laid_out(topology: Topology) -> Layout:
+    """Return where the vertices go; raise ArgumentError where they are too many for a picture."""
     vertex_count = topology.rank_count + topology.switch_count
     if vertex_count > MAX_VERTICES:
         raise ArgumentError(
             f"expected at most {MAX_VERTICES} ranks and switches to draw, found {vertex_count}"
         )
-    layout = lay_out(topology)
-    figure, axes, inches = _new_figure(topology, layout)
-    _draw_hosts(axes, layout)
-    colours = _draw_lines(axes, _lines_of(topology), layout, radius_pt=_RADIUS * inches * 72)
-    _draw_vertices(axes, topology, layout.points)
-    _draw_legend(figure, topology, layout, colours)
-    style.save(figure, path)
+    return lay_out(topology)
 
 
-def _new_figure(topology: Topology, layout: Layout) -> tuple[Figure, Axes, float]:
-    """Return a figure, its axes, and how many inches one unit of the layout takes."""
-    span = np.ptp(layout.points, axis=0) + 2
-    scale = min(0.62, 13 / span[0], 11 / span[1])
-    width, height = max(span[0] * scale, 3.2) + 2.3, max(span[1] * scale, 3.0) + 0.9
-    figure, axes = style.new_axes(width, height, topology.name or "topology", _subtitle(topology))
+def paint_topology(axes: Axes, topology: Topology, layout: Layout, *, inches: float) -> None:
+    """Paint the network into these axes, a unit of the layout as so many inches, with a legend at their right."""
     axes.set_aspect("equal")
     axes.axis("off")
     low, high = layout.points.min(axis=0) - 1, layout.points.max(axis=0) + 1
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
-    return figure, axes, scale
+    _draw_hosts(axes, layout)
+    colours = _draw_lines(axes, _lines_of(topology), layout, radius_pt=_RADIUS * inches * 72)
+    size = min(8.0 if len(layout.points) <= 130 else 5.0, 22 * inches)
+    _draw_vertices(axes, topology, layout.points, size)
+    _draw_legend(axes, topology, layout, colours)
 
 
-def _subtitle(topology: Topology) -> str:
+def subtitle_of(topology: Topology) -> str:
     latencies = sorted({float(latency_s) for latency_s in topology.links["latency_s"]})
     if not latencies:
         return size_in_words(topology)
@@ -158,15 +162,19 @@ def _draw_lines(axes: Axes, lines: list[_Line], layout: Layout, radius_pt: float
 
 
 def _bend(line: _Line, points: Points) -> float:
-    """Return the bend with which a line keeps clear of all other vertices: the least one; of two that differ by
-    direction, each has its own side. Where every bend meets a vertex, the one that keeps furthest off."""
-    others = np.delete(points, [line.src, line.dst], axis=0)
-    least = 0.0 if line.both_ways else 0.12
+    """Return a line's bend; of two that differ by direction, each has its own side."""
+    return bend_clear_of(points, line.src, line.dst, least=0.0 if line.both_ways else 0.12)
+
+
+def bend_clear_of(points: Points, src: int, dst: int, *, least: float) -> float:
+    """Return the bend with which a line keeps clear of all other vertices: the least one from `least` on. Where every
+    bend meets a vertex, the one that keeps furthest off."""
+    others = np.delete(points, [src, dst], axis=0)
     bends = [least, *(side * bend for bend in _BENDS if bend > least for side in (1, -1))]
     clear = -1.0
     best = least
     for bend in bends:
-        room = _room(curve(points[line.src], points[line.dst], bend), others)
+        room = _room(curve(points[src], points[dst], bend), others)
         if room >= _RADIUS + _CLEARANCE:
             return bend
         if room > clear:
@@ -221,7 +229,7 @@ def _draw_hosts(axes: Axes, layout: Layout) -> None:
         )
 
 
-def _draw_vertices(axes: Axes, topology: Topology, points: Points) -> None:
+def _draw_vertices(axes: Axes, topology: Topology, points: Points, size: float) -> None:
     ranks, switches = points[: topology.rank_count], points[topology.rank_count :]
     circles = [Circle((x, y), _RADIUS) for x, y in ranks]
     squares = [Rectangle((x - 0.26, y - 0.26), 0.52, 0.52) for x, y in switches]
@@ -231,7 +239,6 @@ def _draw_vertices(axes: Axes, topology: Topology, points: Points) -> None:
     axes.add_collection(
         PatchCollection(squares, facecolor=style.BLACK, edgecolor="white", linewidth=0.8, zorder=3)
     )
-    size = 8.0 if len(points) <= 130 else 5.0
     for vertex, (x, y) in enumerate(points):
         axes.text(
             x,
@@ -240,14 +247,16 @@ def _draw_vertices(axes: Axes, topology: Topology, points: Points) -> None:
             ha="center",
             va="center",
             color="white",
-            fontsize=size - (vertex > 99),
+            fontsize=size * (0.87 if vertex > 99 else 1),
             zorder=4,
         )
     for name, (x, y) in zip(topology.names, points, strict=False):
-        axes.text(x, y - 0.45, name, ha="center", va="center", color=style.BLACK, fontsize=size - 3, zorder=4)
+        axes.text(
+            x, y - 0.45, name, ha="center", va="center", color=style.BLACK, fontsize=size * 0.62, zorder=4
+        )
 
 
-def _draw_legend(figure: Figure, topology: Topology, layout: Layout, colours: dict[float, _Colour]) -> None:
+def _draw_legend(axes: Axes, topology: Topology, layout: Layout, colours: dict[float, _Colour]) -> None:
     marks: list[Line2D | Patch] = [
         Line2D([], [], marker="o", linestyle="", markersize=9, color=style.BLUE, label="rank")
     ]
@@ -262,19 +271,21 @@ def _draw_legend(figure: Figure, topology: Topology, layout: Layout, colours: di
         marks += [
             Line2D([], [], color=colours[b], linewidth=2.5, label=format_bandwidth(b)) for b in bandwidths
         ]
-    figure.legend(handles=marks, loc="outside right upper", frameon=False)
+    axes.legend(handles=marks, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     if len(bandwidths) > _MOST_COLOURS:
-        _draw_scale(figure, bandwidths)
+        _draw_scale(axes, bandwidths)
 
 
-def _draw_scale(figure: Figure, bandwidths: list[float]) -> None:
+def _draw_scale(axes: Axes, bandwidths: list[float]) -> None:
     """Add a logarithmic colour scale with bandwidths in units."""
     palette = matplotlib.colormaps["plasma"]
     shades = matplotlib.colors.ListedColormap(palette(np.linspace(0.05, 0.83, 256)))
     norm = LogNorm(bandwidths[-1], bandwidths[0])
     ticks = np.geomspace(bandwidths[-1], bandwidths[0], 5).tolist()
+    figure = axes.get_figure()
+    assert figure is not None
     bar = figure.colorbar(
-        matplotlib.cm.ScalarMappable(norm, shades), ax=figure.axes[0], shrink=0.5, label="bandwidth of a link"
+        matplotlib.cm.ScalarMappable(norm, shades), ax=axes, shrink=0.5, label="bandwidth of a link"
     )
     bar.set_ticks(ticks, labels=[format_bandwidth(tick) for tick in ticks])
     bar.ax.minorticks_off()

@@ -29,12 +29,12 @@ def lay_out(topology: Topology) -> Layout:
     if 1 < topology.node_count < topology.rank_count:
         return _hosts(topology, pairs)
     if topology.switch_count == 1 and topology.rank_count > 1:
-        return Layout(np.vstack([_circle(topology.rank_count), np.zeros((1, 2))]))
+        return Layout(np.vstack([circle(topology.rank_count), np.zeros((1, 2))]))
     grid = find_grid(topology)
     if grid is not None:
         return Layout(_grid(grid))
     if topology.switch_count == 0 and _is_ring(topology.rank_count, pairs):
-        return Layout(_circle(topology.rank_count))
+        return Layout(circle(topology.rank_count))
     return Layout(_parted(_by_distance(topology.rank_count + topology.switch_count, pairs)))
 
 
@@ -45,7 +45,7 @@ def joined_pairs(topology: Topology) -> set[tuple[int, int]]:
     return set(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def _circle(count: int, room: float = 1.0, least: float = 1.2) -> Points:
+def circle(count: int, room: float = 1.0, least: float = 1.2) -> Points:
     """Place vertices clockwise from the top, `room` apart, on a circle of at least `least` rooms' radius."""
     radius = room * max(count / (2 * math.pi), least)
     angle = math.pi / 2 - 2 * math.pi * np.arange(count) / max(count, 1)
@@ -79,7 +79,7 @@ def _hosts(topology: Topology, pairs: set[tuple[int, int]]) -> Layout:
     if core:
         places = _places_around_core(len(members), width, height)
     else:
-        centres = _circle(len(members), room=math.hypot(width, height), least=0.6).tolist()
+        centres = circle(len(members), room=math.hypot(width, height), least=0.6).tolist()
         places = [(x, y, -1.0 if y > 0.1 else 1.0) for x, y in centres]
     for group, local, (x, y, facing) in zip(members, inside, places, strict=True):
         points[group] = np.column_stack([x + local[:, 0], y + facing * local[:, 1]])
@@ -181,7 +181,7 @@ def _by_distance(count: int, pairs: set[tuple[int, int]]) -> Points:
     centring = np.eye(count) - 1 / count
     values, vectors = np.linalg.eigh(-0.5 * centring @ distance**2 @ centring)
     points = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 1e-9))
-    points = points + _circle(count, room=0.01)  # parts those that the scaling puts in one place
+    points = points + circle(count, room=0.01)  # parts those that the scaling puts in one place
     weight = np.where(distance > 0, 1 / np.maximum(distance, 1) ** 2, 0.0)
     laplacian = np.diag(weight.sum(axis=1)) - weight
     inverse = np.linalg.pinv(laplacian)
