@@ -143,6 +143,7 @@ def _right() -> dict[str, Any]:
         "dims": [2, 2],
         "dst": 0,
         "encoded": hm.codecs.encode(np.zeros(4)),
+        "file": "nowhere/at/all",
         "factor": 2.0,
         "factors": {0: 2.0},
         "fn": print,

@@ -146,9 +146,9 @@ def test_abilities_never_raise_a_bound(kind, late):
 
 def test_a_switch_inside_a_host_saves_hosts_nothing():
     t = topologies.dgx_h100(2)
-    bound = hm.lower_bound(t, "all_reduce", 1 << 30)
-    assert bound.bounds[0].name == "hosts"
-    assert bound.assumes.endswith("switches between hosts only forward")
+    bounds = {b.name: b for b in hm.lower_bound(t, "all_reduce", 1 << 30).bounds}
+    assert bounds["hosts"].seconds > 0.99 * max(b.seconds for b in bounds.values())
+    assert bounds["hosts"].assumes.endswith("switches between hosts only forward")
     network = t.replaced(reduces=[18], multicasts=[18])
     hosts = next(b for b in hm.lower_bound(network, "all_reduce", 1 << 30).bounds if b.name == "hosts")
     assert hosts.seconds == 0

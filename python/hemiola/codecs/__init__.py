@@ -46,6 +46,7 @@ class Message:
     nbytes: int
 
 
+@typed
 @dataclass(frozen=True)
 class Speeds:
     """The speed at which one core encodes and decodes.

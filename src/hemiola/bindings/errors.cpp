@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <exception>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -18,6 +19,14 @@ namespace {
 /// A message may quote text that was cut within a character.
 nb::object unicode(std::string_view text) {
   return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+/// A message is one line, also where it quotes a text of several.
+std::string on_one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line)
+    if (c >= 0 && c < ' ') c = '?';
+  return line;
 }
 
 nb::object rank_or_none(Rank rank) {
@@ -48,7 +57,7 @@ void bind_errors(nb::module_&) {
     try {
       std::rethrow_exception(pointer);
     } catch (const ArgumentError& e) {
-      raise("ArgumentError", e);
+      PyErr_SetObject(type_of("ArgumentError").ptr(), unicode(on_one_line(e.what())).ptr());
     } catch (const BadMessageError& e) {
       raise_for(type_of("FormatError")(unicode(e.what())), e.cause);
     } catch (const FormatError& e) {

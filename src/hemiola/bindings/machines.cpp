@@ -38,16 +38,15 @@ std::vector<LinkCost> nics_from(int count, const PerItem& latency_s, const PerIt
       values_of(message_s, static_cast<std::size_t>(count), "cost of a NIC's message");
   std::vector<LinkCost> nics;
   for (std::size_t i = 0; i < latencies.size(); ++i)
-    nics.push_back({from_seconds(latencies[i]), bandwidths[i], from_seconds(messages[i])});
+    nics.push_back(link_cost(latencies[i], bandwidths[i], messages[i]));
   return nics;
 }
 
 Host host_from(int rank_count, int nic_count, double latency_s, double bandwidth,
                const PerItem& nic_latency_s, const PerItem& nic_bandwidth, const std::string& inside,
                double message_s, const PerItem& nic_message_s) {
-  return {rank_count,
-          wires_of(inside),
-          {from_seconds(latency_s), bandwidth, from_seconds(message_s)},
+  check_range("hosts", "ranks per host", rank_count, 1, 4096);
+  return {rank_count, wires_of(inside), link_cost(latency_s, bandwidth, message_s),
           nics_from(nic_count, nic_latency_s, nic_bandwidth, nic_message_s)};
 }
 
@@ -169,12 +168,10 @@ void bind_boxes(nb::module_& t) {
             values_of(cable_message_s, pairs.size(), "cost of a cable's message");
         std::vector<Cable> laid;
         for (std::size_t c = 0; c < pairs.size(); ++c)
-          laid.push_back({pairs[c].first,
-                          pairs[c].second,
-                          {from_seconds(latencies[c]), bandwidths[c], from_seconds(messages[c])}});
-        return boxes(
-            box_count, laid,
-            {ranks_per_box, wires_of(inside), {from_seconds(latency_s), bandwidth, from_seconds(message_s)}});
+          laid.push_back(
+              {pairs[c].first, pairs[c].second, link_cost(latencies[c], bandwidths[c], messages[c])});
+        return boxes(box_count, laid,
+                     {ranks_per_box, wires_of(inside), link_cost(latency_s, bandwidth, message_s)});
       },
       "box_count"_a, "cables"_a = "ring", nb::kw_only(), nb::call_guard<LongCall>(), "ranks_per_box"_a = 1,
       "cable_latency_s"_a, "cable_bandwidth"_a, "latency_s"_a = 1e-6, "bandwidth"_a = 25e9,
@@ -207,7 +204,7 @@ void bind_dgx(nb::module_& t) {
   t.def(
       "dgx1",
       [](double latency_s, double bandwidth, bool parallel_links, double message_s) {
-        return dgx1({from_seconds(latency_s), bandwidth, from_seconds(message_s)}, {parallel_links});
+        return dgx1(link_cost(latency_s, bandwidth, message_s), {parallel_links});
       },
       nb::kw_only(), nb::call_guard<LongCall>(), "latency_s"_a = 0.7e-6, "bandwidth"_a = 25e9,
       "parallel_links"_a = false, "message_s"_a = 0.0,
@@ -224,11 +221,8 @@ message_s : float, seconds that a message occupies a link beside its bytes.
         name,
         [title, nvswitch](int box_count, double latency_s, double bandwidth, double nic_latency_s,
                           double nic_bandwidth, bool rails, double message_s, double nic_message_s) {
-          return dgx_rack(title, {box_count,
-                                  {from_seconds(latency_s), bandwidth, from_seconds(message_s)},
-                                  {from_seconds(nic_latency_s), nic_bandwidth, from_seconds(nic_message_s)},
-                                  rails,
-                                  nvswitch});
+          return dgx_rack(title, {box_count, link_cost(latency_s, bandwidth, message_s),
+                                  link_cost(nic_latency_s, nic_bandwidth, nic_message_s), rails, nvswitch});
         },
         "box_count"_a = 1, nb::kw_only(), nb::call_guard<LongCall>(), "latency_s"_a = 0.7e-6,
         "bandwidth"_a = nvlink_bandwidth, "nic_latency_s"_a = 5e-6, "nic_bandwidth"_a = nic_bandwidth,

@@ -57,7 +57,7 @@ void bind_flat(nb::module_& t) {
   t.def(
       "ring",
       [](int n, double latency_s, double bandwidth, double message_s, bool bidirectional) {
-        return ring(n, {from_seconds(latency_s), bandwidth, from_seconds(message_s)}, {bidirectional});
+        return ring(n, link_cost(latency_s, bandwidth, message_s), {bidirectional});
       },
       "rank_count"_a, nb::kw_only(), nb::call_guard<LongCall>(), "latency_s"_a, "bandwidth"_a,
       "message_s"_a = 0.0, "bidirectional"_a = true,
@@ -72,7 +72,7 @@ bidirectional : bool; without, ranks have links to the next one only.
   t.def(
       "fully_connected",
       [](int n, double latency_s, double bandwidth, double message_s) {
-        return fully_connected(n, {from_seconds(latency_s), bandwidth, from_seconds(message_s)});
+        return fully_connected(n, link_cost(latency_s, bandwidth, message_s));
       },
       "rank_count"_a, nb::kw_only(), nb::call_guard<LongCall>(), "latency_s"_a, "bandwidth"_a,
       "message_s"_a = 0.0,
@@ -82,8 +82,7 @@ bidirectional : bool; without, ranks have links to the next one only.
   t.def(
       "switch",
       [](int n, double latency_s, double bandwidth, double message_s, bool reduces, bool multicasts) {
-        return switch_(n, {from_seconds(latency_s), bandwidth, from_seconds(message_s)},
-                       {reduces, multicasts});
+        return switch_(n, link_cost(latency_s, bandwidth, message_s), {reduces, multicasts});
       },
       "rank_count"_a, nb::kw_only(), nb::call_guard<LongCall>(), "latency_s"_a, "bandwidth"_a,
       "message_s"_a = 0.0, "reduces"_a = false, "multicasts"_a = false,
@@ -164,9 +163,8 @@ way), one link of a pair, and one port of a switch. A ring of two is one link ea
         const std::vector<double> latencies = values_of(latency_s, 2, "latency");
         const std::vector<double> bandwidths = values_of(bandwidth, 2, "bandwidth");
         const std::vector<double> messages = values_of(message_s, 2, "cost of a message");
-        return dragonfly({dims[0], dims[1]},
-                         {from_seconds(latencies[0]), bandwidths[0], from_seconds(messages[0])},
-                         {from_seconds(latencies[1]), bandwidths[1], from_seconds(messages[1])});
+        return dragonfly({dims[0], dims[1]}, link_cost(latencies[0], bandwidths[0], messages[0]),
+                         link_cost(latencies[1], bandwidths[1], messages[1]));
       },
       "dims"_a, nb::kw_only(), nb::call_guard<LongCall>(), "latency_s"_a, "bandwidth"_a, "message_s"_a = 0.0,
       builder_doc(

@@ -23,7 +23,7 @@ namespace {
 void check_arguments(const Topology& topology, CollectiveKind kind, std::int64_t bytes, Rank root) {
   if (kind == CollectiveKind::custom)
     throw ArgumentError(
-        "lower_bound: a custom collective has no stated demand; expected one of the named kinds");
+        "lower_bound: expected one of the named collectives, found 'custom', which has no stated demand");
   const std::int64_t max_bytes = (std::int64_t{1} << 53) / topology.rank_count();
   if (bytes < 0 || bytes > max_bytes)
     throw ArgumentError("lower_bound: expected a buffer of 0 … " + std::to_string(max_bytes) +

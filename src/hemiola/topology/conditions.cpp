@@ -11,8 +11,8 @@ namespace {
 
 void check_rank(Rank rank, int rank_count, const char* what) {
   if (rank < 0 || rank >= rank_count)
-    throw ArgumentError(std::string("conditions: ") + what + " names rank " + std::to_string(rank) +
-                        ", expected 0 … " + std::to_string(rank_count - 1));
+    throw ArgumentError(std::string("conditions: expected ") + what + " ranks of 0 … " +
+                        std::to_string(rank_count - 1) + ", found rank " + std::to_string(rank));
 }
 
 }  // namespace

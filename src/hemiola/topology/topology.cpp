@@ -16,15 +16,23 @@ namespace {
 /// Small operations that looking at a link is worth: it may be far away in memory.
 constexpr std::int64_t kPerLink = 4;
 
+}  // namespace
+
+std::string bandwidth_fault(double bandwidth_Bps) {
+  if (bandwidth_Bps > 0 && bandwidth_Bps <= Topology::kMaxBandwidth_Bps) return "";
+  return "expected a finite bandwidth above 0 B/s, at most " + format_bandwidth(Topology::kMaxBandwidth_Bps) +
+         ", found " + format_bandwidth(bandwidth_Bps);
+}
+
+namespace {
+
 /// A link's error; empty where there is none.
 std::string fault_of(const Link& link, int vertex_count) {
   const auto known = [&](Vertex v) { return v >= 0 && v < vertex_count; };
   if (!known(link.src) || !known(link.dst))
     return "expected vertices 0 … " + std::to_string(vertex_count - 1) + " (ranks first, then switches)";
   if (link.src == link.dst) return "a link must join two different vertices";
-  if (!(link.bandwidth_Bps > 0 && link.bandwidth_Bps <= Topology::kMaxBandwidth_Bps))
-    return "expected a finite bandwidth above 0 B/s, at most " +
-           format_bandwidth(Topology::kMaxBandwidth_Bps) + ", found " + format_bandwidth(link.bandwidth_Bps);
+  if (std::string fault = bandwidth_fault(link.bandwidth_Bps); !fault.empty()) return fault;
   if (link.latency < 0 || link.latency > Topology::kMaxLatency)
     return "expected a latency of 0 … " + format_seconds(to_seconds(Topology::kMaxLatency)) + ", found " +
            format_seconds(to_seconds(link.latency));

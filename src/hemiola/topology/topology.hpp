@@ -53,6 +53,9 @@ struct Hardware {
   friend bool operator==(const Hardware&, const Hardware&) = default;
 };
 
+/// Why no link has this bandwidth; empty where one may.
+std::string bandwidth_fault(double bandwidth_Bps);
+
 class Topology {
  public:
   /// At most this many vertices and links, so that a hostile file cannot exhaust memory.

@@ -16,8 +16,7 @@ std::vector<Dimension> dimensions_of(const std::vector<Wires>& wires, const std:
   const std::vector<double> messages = values_of(message_s, dims.size(), "cost of a message");
   std::vector<Dimension> dimensions;
   for (std::size_t d = 0; d < dims.size(); ++d)
-    dimensions.push_back(
-        {wires[d], dims[d], {from_seconds(latencies[d]), bandwidths[d], from_seconds(messages[d])}});
+    dimensions.push_back({wires[d], dims[d], link_cost(latencies[d], bandwidths[d], messages[d])});
   return dimensions;
 }
 

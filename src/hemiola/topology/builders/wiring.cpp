@@ -7,6 +7,11 @@
 
 namespace hemiola::topologies {
 
+LinkCost link_cost(double latency_s, double bandwidth_Bps, double message_s) {
+  if (const std::string fault = bandwidth_fault(bandwidth_Bps); !fault.empty()) throw ArgumentError(fault);
+  return {from_seconds(latency_s), bandwidth_Bps, from_seconds(message_s)};
+}
+
 void check_range(const char* builder, const char* what, std::int64_t value, std::int64_t low,
                  std::int64_t high) {
   if (value < low || value > high)

@@ -20,6 +20,9 @@ struct LinkCost {
   Picoseconds message = 0;
 };
 
+/// The same in seconds and bytes per second; throws ArgumentError for a number that no link can have.
+LinkCost link_cost(double latency_s, double bandwidth_Bps, double message_s);
+
 /// Half the latency, everything else the same: a path of two such hops through a switch costs `cost` in all.
 constexpr LinkCost half_way(LinkCost cost) {
   return {cost.latency / 2, cost.bandwidth_Bps, cost.message};
