@@ -60,6 +60,8 @@ FORMS = [
         "--only small --hosts 2 --rounds 1 --peers --report report --out network.jsonl",
         may_miss=True,
     ),
+    a_benchmark("monotone", "--count 1", may_miss=True),
+    not_here(r"python benchmarks/boosting\.py.*", "needs LightGBM, which no extra brings"),
     a_benchmark("network_faults", "--runs 1 --only undisturbed --undisturbed 1"),
     a_benchmark(
         "overlap",
@@ -123,6 +125,16 @@ FORMS = [
         r"torchrun.*|mpirun.*|srun.*", "another project's launcher; tests/network/test_launchers.py runs it"
     ),
     not_here(r"python -m hemiola\.launch\.agent", "what `hemiola launch` starts on another host"),
+    Smallest(
+        r"hemiola sweep .*",
+        "hemiola sweep all_reduce cluster.yaml -b 1KiB -e 4KiB -a plan -a ring --out times.csv",
+    ),
+    not_here(r"hemiola completion .*", "tests/cli runs it in bash, zsh and fish"),
+    not_here(
+        r"hemiola (completion|sweep|trace|topology convert|topology draw)", "a name in the list of schemas"
+    ),
+    not_here(r"python -m hemiola\.demo", "what `make demo` runs"),
+    not_here(r"hemiola launch -n 4 x\.py", "a program of the reader's"),
     Smallest(r"hemiola launch( -n 4 train\.py.*)?", "hemiola launch -n 2 train.py --epochs 3"),
     Smallest(r"hemiola bench( all_reduce)?( -b.*)?", "hemiola bench all_reduce -b 1K -e 2K -n 2"),
     Smallest(r"hemiola doctor", "hemiola doctor"),
