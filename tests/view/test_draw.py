@@ -116,10 +116,10 @@ def test_a_figure_is_as_wide_as_a_papers_columns(columns: int) -> None:
         (
             "all_reduce_ring",
             {},
-            "expected a Topology, Schedule, Timeline, Plan or Arrivals to draw, found str",
+            "expected a Topology, a Schedule, a Timeline, a Plan or an Arrivals",
         ),
-        (float("nan"), {}, "found float"),
-        (None, {}, "found NoneType"),
+        (float("nan"), {}, "found nan"),
+        (None, {}, "found None"),
         (Arrivals.of(np.zeros((0, 2))), {}, "at least one operation"),
         (
             topologies.ring(100_000, latency_s=1e-6, bandwidth=1e9),

@@ -6,11 +6,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hemiola._core import Schedule, ScheduleFile, Topology
+from hemiola.arguments import typed
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.environment.packages import require
 from hemiola.errors import ArgumentError, ArgumentTypeError
@@ -21,6 +22,8 @@ from hemiola.view.schedule_text import describe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+else:
+    Axes = Any  # Matplotlib may be absent, and is imported by who draws
 
 #: In points, of figures of one and of two columns.
 _FONT_SIZES = (7, 9)
@@ -38,6 +41,7 @@ class _Picture:
     paint: Callable[[Axes], None]
 
 
+@typed
 def draw(
     subject: Topology | Schedule | Timeline | Plan | Arrivals,
     ax: Axes | None = None,
@@ -80,6 +84,10 @@ def draw(
         raise ArgumentError(f"draw: expected columns to be 1 or 2, found {columns!r}")
     picture = _picture_of(subject, topology, columns)
     if ax is not None:
+        from matplotlib import axes as matplotlib_axes
+
+        if not isinstance(ax, matplotlib_axes.Axes):
+            raise ArgumentTypeError(f"draw(): ax: expected axes of Matplotlib, found {type(ax).__name__}")
         picture.paint(_titled(ax, picture))
         return ax
     from matplotlib import rc_context
@@ -90,7 +98,9 @@ def draw(
     return axes
 
 
-def _picture_of(subject: object, topology: Topology | None, columns: int) -> _Picture:
+def _picture_of(
+    subject: Topology | Schedule | Timeline | Plan | Arrivals, topology: Topology | None, columns: int
+) -> _Picture:
     if isinstance(subject, Topology):
         return _topology(subject)
     if isinstance(subject, Schedule):
@@ -99,12 +109,7 @@ def _picture_of(subject: object, topology: Topology | None, columns: int) -> _Pi
         return _timeline(subject, columns)
     if isinstance(subject, Plan):
         return _plan(subject)
-    if isinstance(subject, Arrivals):
-        return _arrivals(subject)
-    raise ArgumentTypeError(
-        "draw: expected a Topology, Schedule, Timeline, Plan or Arrivals to draw, found "
-        f"{type(subject).__name__}"
-    )
+    return _arrivals(subject)
 
 
 def _new_axes(picture: _Picture, columns: int) -> Axes:
