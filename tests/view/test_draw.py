@@ -128,7 +128,7 @@ def test_a_figure_is_as_wide_as_a_papers_columns(columns: int) -> None:
         ),
         (RING, {"topology": topologies.ring(5, latency_s=1e-6, bandwidth=1e9)}, "4 ranks, found 5"),
         (RING, {"columns": 3}, "1 or 2, found 3"),
-        (RING, {"columns": float("nan")}, "1 or 2, found nan"),
+        (RING, {"columns": float("nan")}, "columns: expected a whole number such as 8, found nan"),
     ],
 )
 def test_a_subject_that_no_picture_shows_is_one_sentence(subject, options, says: str) -> None:
