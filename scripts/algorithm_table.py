@@ -45,8 +45,10 @@ Three more make schedules for a topology. `hemiola.synthesis.forest` packs spann
 tens of ranks. They use HiGHS instead of an SMT solver, and have no sketches. On the command line all that need only a
 topology have names, such as `all_gather_forest`, `all_reduce_themis` or `all_gather_sccl`:
 
-    hemiola simulate all_reduce_themis torus.yaml 64MiB
-    hemiola synthesize all_reduce torus.yaml --algorithm multitree --out multitree.sched
+```sh
+hemiola simulate all_reduce_themis torus.yaml 64MiB
+hemiola synthesize all_reduce torus.yaml --algorithm multitree --out multitree.sched
+```
 
 BlueConnect, Themis and the trees of a mesh find out which grid a topology is; C-Cube wants the links of a DGX-1.
 """

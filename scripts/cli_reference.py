@@ -50,7 +50,9 @@ def describe(name: str, command: Any) -> str:
         [
             f"## {name}",
             "",
-            f"    {usage}",
+            "```text",
+            usage,
+            "```",
             "",
             command.help.strip(),
             "",

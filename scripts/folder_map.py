@@ -16,7 +16,7 @@ import check_layers
 ROOT = Path(__file__).resolve().parent.parent
 CORE, PACKAGE = ROOT / "src/hemiola", ROOT / "python/hemiola"
 BEGIN, END = (
-    "<!-- map: generated from the folders' doors by make generate -->\n```\n",
+    "<!-- map: generated from the folders' doors by make generate -->\n```text\n",
     "```\n<!-- end of the map -->\n",
 )
 INDENT, WIDTH = 24, 120

@@ -60,6 +60,16 @@ def links(markdown: str) -> Iterator[str]:
             yield str(target)
 
 
+def pictures(markdown: str) -> Iterator[str]:
+    """Yield the files of pictures."""
+    return (str(token.attrs["src"]) for token in _inline(markdown) if token.type == "image")
+
+
+def code_blocks(markdown: str) -> Iterator[Token]:
+    """Yield the fenced and the indented blocks of code."""
+    return (token for token in _MARKDOWN.parse(markdown) if token.type in ("fence", "code_block"))
+
+
 def code(markdown: str) -> Iterator[str]:
     """Yield the texts in backticks."""
     return (token.content for token in _inline(markdown) if token.type == "code_inline")

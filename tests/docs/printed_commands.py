@@ -103,7 +103,9 @@ FORMS = [
     not_here(r"scripts/fuzz_codecs\.sh.*", "needs clang with libFuzzer; tests/codec runs its inputs without"),
     not_here(r"make .*", "the Makefile's targets are what runs this test, or set the environment up anew"),
     not_here(r"python -m pytest -m long .*", "a long test, which runs beside this one"),
-    not_here(r"hemiola schedule 2", "the first line of a format, no command"),
+    not_here(
+        r"python scripts/site_pictures\.py", "runs the blocks of pages; tests/docs/test_site_pictures.py"
+    ),
     not_here(r".*[…].*", "left open by the text: …"),
     # The papers' sections take minutes each: one of each paper runs; that all names exist another test checks.
     Smallest(r"python -m papers stragglar( .*)?", "python -m papers stragglar --only table_1 --out ."),
@@ -150,7 +152,7 @@ FORMS = [
     Smallest(r"hemiola plan( .*)?", "hemiola plan all_reduce cluster.yaml 64MiB --slow 0=2 --effort 0.1"),
     Smallest(r"hemiola simulate( .*)?", "hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms"),
     Smallest(r"hemiola synthesize( .*)?", "hemiola synthesize all_gather box.yaml --chunks 1 --out x.sched"),
-    Smallest(r"hemiola verify", "hemiola verify all_reduce_ring --ranks 4"),
+    Smallest(r"hemiola verify( .*)?", "hemiola verify all_reduce_ring --ranks 4"),
     not_here(r"hemiola view records .*", "tests/view/test_job_page.py does so with records"),
     Smallest(
         r"hemiola view .* --html .*",

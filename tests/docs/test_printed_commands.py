@@ -53,6 +53,26 @@ def test_every_printed_script_is_there() -> None:
             assert (ROOT / script).exists(), where
 
 
+def test_options_of_printed_commands_are_there() -> None:
+    reference = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (hemiola .*)\n((?:(?!## ).*\n)*)", reference, re.M))
+    unknown = []
+    for command, where in PRINTED.items():
+        own = re.sub('"[^"]*"', "…", command.partition(" -- ")[0])
+        if name := next((name for name in sections if f"{own} ".startswith(f"{name} ")), ""):
+            told, of_a_program = sections[name], re.search(r"\S+\.py |-m ", own)
+            own = own[: of_a_program.start()] if of_a_program else own
+        elif script := re.match(r"(?:python )?(benchmarks/\w+\.py)", own):
+            told = (ROOT / script[1]).read_text(encoding="utf-8")
+        else:
+            continue
+        options = re.findall(r"(?<= )--?[a-z][\w-]*", own)
+        unknown += [
+            f"{where}: {option} of {command}" for option in options if not re.search(rf'["`]{option}\b', told)
+        ]
+    assert unknown == []
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("form", RUN.values(), ids=RUN.keys())

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import cli_reference
 import pytest
+import typer
 from pages import ROOT
 
-from hemiola.cli import COMMANDS
+from hemiola.cli import COMMANDS, make_app
 
 #: Of a line of public_names.txt: the full name of what is defined there.
 NAME = re.compile(r"\s*(?:class |static )?([\w.]+)")
@@ -47,8 +50,29 @@ def test_the_site_holds_all_and_asks_nobody(site: Path) -> None:
     assert len(names) > 500
     assert [name for name in names if name not in anchors] == []
 
-    commands = pages[site / "docs/reference/cli.html"]
-    assert [name for name in COMMANDS if f"hemiola {name}" not in commands] == []
     assert [str(page) for page, text in pages.items() if FETCHED.search(text)] == []
     index = (site / "search/search_index.js").read_text()  # a script, which a page may load from a folder
     assert "hemiola.Plan.explain" in index
+
+
+def test_the_site_has_the_help_of_every_command(site: Path) -> None:
+    sections = re.split(r'<h2 id="[^"]*">', (site / "docs/reference/cli.html").read_text())[1:]
+    shown = {re.match(r"[\w -]+", section)[0]: html.unescape(section) for section in sections}  # type: ignore[index]
+    commands = dict(cli_reference.commands(typer.main.get_command(make_app()), "hemiola"))
+    assert shown.keys() == commands.keys()
+    assert {name.split()[1] for name in commands} == set(COMMANDS)
+    for name, command in commands.items():
+        text = re.sub(r"<[^>]*>", "", shown[name])
+        spelled = [
+            one for parameter in command.params for one in (*parameter.opts, *parameter.secondary_opts)
+        ]
+        assert [one for one in spelled if one.startswith("-") and one not in text] == [], name
+        assert " ".join(command.help.split())[:60] in " ".join(text.split()), name
+
+
+def test_the_site_has_every_json_schema_and_every_file_that_pages_link_to(site: Path) -> None:
+    kept = {path.name for path in (ROOT / "docs/reference/json").iterdir()}
+    page = (ROOT / "docs/reference/json.md").read_text()
+    assert sorted(re.findall(r"\]\(json/([\w-]+\.json)\)", page)) == sorted(kept)
+    assert {path.name for path in (site / "docs/reference/json").glob("*.json")} == kept
+    assert (site / "examples/own_algorithm.ipynb").exists()

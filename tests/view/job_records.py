@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-ERROR = "LostRankError: all_reduce (operation 5) on rank {rank}: rank 2 has died."
+ERROR = "LostRankError: all_reduce (operation 2) on rank {rank}: rank 2 has died."
 
 
 def operation(number: int, called: float, ended: float | None, **more: Any) -> dict[str, Any]:
