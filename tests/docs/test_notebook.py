@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ CELLS = ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_typ
 
 def run_cell(cell: str, names: dict[str, Any]) -> object:
     """Run a cell as Jupyter does, and return the value of its last line if that is an expression."""
+    cell = re.sub(r"^%matplotlib inline$", "", cell, flags=re.M)
     *body, last = ast.parse(cell).body
     if not isinstance(last, ast.Expr):
         exec(cell, names)
