@@ -115,7 +115,7 @@ def test_a_run_in_other_libraries_words(capsys: pytest.CaptureFixture[str]) -> N
     assert main(words.split()) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["collective"], told["dtype"], told["op"]) == ("all_reduce", "float16", "average")
-    assert [row["algorithm"] for row in told["algorithms"]] == ["all_reduce_ring"]
+    assert [row["algorithm"] for row in told["sizes"][0]["algorithms"]] == ["all_reduce_ring"]
 
 
 def average_and_sum() -> tuple[float, float]:

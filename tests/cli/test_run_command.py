@@ -13,10 +13,11 @@ from broken_files import BROKEN_FILES
 
 import hemiola as hm
 from drawn import bar_lengths, figures, whiskers
-from hemiola.cli import bench as bench_command
 from hemiola.cli import run as run_command
+from hemiola.cli.measured import patterns_of
 from hemiola.measure.given_data import GivenData
 from hemiola.measure.pattern import Pattern
+from json_documents import judge_document
 
 
 def test_run_prints_a_row_per_algorithm_with_nothing_wrong(hemiola) -> None:
@@ -48,12 +49,14 @@ def test_run_on_an_emulated_cluster_draws_and_answers_in_json(hemiola, cluster: 
     assert ran.data["slow"] == {"1": 2.0}
     assert ran.data["health"]["watching"]
     assert [slow["rank"] for slow in ran.data["health"]["slow"]] == [1]
-    (row,) = ran.data["algorithms"]
-    assert row["algorithm"] == ran.data["planned"]
+    assert ran.data["topology_file"] == str(cluster)
+    (at,) = ran.data["sizes"]
+    (row,) = at["algorithms"]
+    assert row["algorithm"] == at["planned"]
     assert row["wrong"] == 0
     assert len(row["durations_s"]) == 2
     # Ports of 1 GB/s cannot be beaten by more than the clock's grain.
-    assert row["min_s"] > ran.data["bound_s"] * 0.99
+    assert row["min_s"] > at["bound_s"] * 0.99
     (axes,) = drawn[0].axes
     assert [label.get_text() for label in axes.get_yticklabels()] == [row["algorithm"]]
     predicted, measured = bar_lengths(axes)
@@ -99,8 +102,10 @@ def test_run_takes_data_and_schedules_of_ones_own(hemiola, tmp_path: Path) -> No
     )  # fmt: skip
     assert ran.code == 0, ran
     assert ran.data["dtype"] == "float64"
-    assert ran.data["count"] == 501
-    assert {row["algorithm"] for row in ran.data["algorithms"]} == {"mine.sched", "all_reduce_ring"}
+    (at,) = ran.data["sizes"]
+    assert at["count"] == 501
+    assert ran.data["schedules"] == [str(tmp_path / "mine.sched")]
+    assert {row["algorithm"] for row in at["algorithms"]} == {"mine.sched", "all_reduce_ring"}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +163,7 @@ def test_wrong_elements_are_told_and_exit_with_1(hemiola, monkeypatch: pytest.Mo
 
     def spoiled(*arguments, **named):
         comparison = compare(*arguments, **named)
-        object.__setattr__(comparison.rows[0].measured, "wrong", 7)
+        object.__setattr__(comparison.sizes[0].rows[0].measured, "wrong", 7)
         return comparison
 
     monkeypatch.setattr(run_command, "compare", spoiled)
@@ -260,8 +265,94 @@ def test_an_interrupted_run_prints_what_was_measured() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120)
     assert done.returncode == 130, done
     told = json.loads(done.stdout)
+    judge_document(told)
     assert told["interrupted"]
-    assert told["algorithms"][0]["p50_s"] > 0
+    assert told["asked"] == ["all"]
+    assert told["sizes"][0]["algorithms"][0]["p50_s"] > 0
+
+
+SIZE_LISTS = (
+    (["--sizes", "4KiB,1K", "--sizes", "2K"], [4096, 1024, 2048]),
+    (["-b", "1K", "-e", "4K", "-f", "2"], [1024, 2048, 4096]),
+)
+
+
+@pytest.mark.parametrize(("words", "sizes"), SIZE_LISTS)
+def test_run_bench_and_sweep_take_the_same_lists_of_sizes(
+    hemiola, cluster: Path, words: list[str], sizes: list[int]
+) -> None:
+    quick = ("--repeats", 1, "--warmups", 0, "--json")
+    ran, benched = hemiola("run", "all_reduce", *words, *quick), hemiola("bench", *words, *quick)
+    swept = hemiola("sweep", "all_reduce", cluster, *words, "-a", "ring", "--json")
+    assert [at["nbytes"] for at in ran.data["sizes"]] == sizes
+    assert [at["nbytes"] for at in benched.data["sizes"]] == sizes
+    assert swept.data["sizes"] == sizes
+    assert [row["nbytes"] for row in swept.data["rows"]] == sizes
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("1KiB", "--sizes", "4K"), "keep either"),
+        (("--sizes", "4K", "-e", "8K"), "leave --begin, --end and --factor out"),
+        (("--sizes", "4K,x"), "expected a size"),
+        (("--sizes", ""), "expected a size"),
+    ],
+)
+def test_lists_of_sizes_that_contradict_themselves_are_refused(
+    hemiola, words: tuple[str, ...], said: str
+) -> None:
+    ran = hemiola("run", "all_reduce", *words)
+    assert ran.is_users_mistake(), ran
+    assert said in ran.err
+
+
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_several_sizes_are_lines_over_the_sizes_beside_the_bound(
+    hemiola, cluster: Path, tmp_path: Path, command: str
+) -> None:
+    asked = ["all_reduce", "--sizes", "1K,4K,16K", "--emulate", cluster, "--late", "1=1ms", "--repeats", 2]
+    with figures() as drawn:
+        ran = hemiola(command, *asked, "--json", "--chart", tmp_path / "t.svg")
+    assert ran.code == 0, ran
+    (axes,) = drawn[0].axes
+    lines = {line.get_label(): line.get_xydata().tolist() for line in axes.get_lines()}
+    bounds = [[at["nbytes"], at["bound_s"]] for at in ran.data["sizes"]]
+    assert lines.pop("lower bound") == bounds
+    if command == "bench":
+        for name, line in lines.items():
+            times = [at[name.replace(" ", "_")] for at in ran.data["sizes"]]
+            assert line == [
+                [at["nbytes"], one["p50_s"]] for at, one in zip(ran.data["sizes"], times, strict=True)
+            ]
+        assert lines.keys() == {"out of place", "in place"}
+    else:
+        points = sorted(point for line in lines.values() for point in line)
+        rows = [(at, row) for at in ran.data["sizes"] for row in at["algorithms"]]
+        assert points == sorted([at["nbytes"], row["p50_s"]] for at, row in rows)
+        (tmp_path / "run.json").write_text(ran.out)
+        with figures() as again:
+            assert hemiola("view", tmp_path / "run.json", "--chart", tmp_path / "again.svg").code == 0
+        assert (
+            sorted(p for line in again[0].axes[0].get_lines()[:-1] for p in line.get_xydata().tolist())
+            == points
+        )
+    words = " ".join(text.get_text() for text in axes.texts)
+    assert "rank 1 is 1 ms late" in words or "rank 1" in words
+
+
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_a_peer_stands_beside_in_table_document_and_picture(hemiola, tmp_path: Path, command: str) -> None:
+    pytest.importorskip("torch")
+    asked = (command, "all_reduce", "--sizes", "1K,4K", "--peer", "gloo", "--repeats", 2)
+    with figures() as drawn:
+        told = hemiola(*asked, "--json", "--chart", tmp_path / "t.svg").data
+    assert told["peers"] == ["gloo"]
+    assert "gloo" in {line.get_label() for line in drawn[0].axes[0].get_lines()}
+    for at in told["sizes"]:
+        rows = at["peers"] if command == "bench" else {row["algorithm"]: row for row in at["algorithms"]}
+        assert rows["gloo"]["wrong"] == 0
+    assert "gloo" in hemiola(*asked).out
 
 
 @pytest.mark.parametrize("option", ["--chart", "--arrivals"])
@@ -283,7 +374,7 @@ def test_bench_runs_what_it_is_told_or_what_the_planner_chooses(hemiola, cluster
 
 
 def test_sizes_that_make_equal_blocks_are_measured_once_and_empty_ones_never() -> None:
-    patterns, remarks = bench_command._patterns("all_gather", 4, [1, 8, 16, 17, 31, 32], "float32", "sum", 0)
+    patterns, remarks = patterns_of("all_gather", 4, [1, 8, 16, 17, 31, 32], "float32", "sum", 0)
     assert [pattern.nbytes for pattern in patterns] == [16, 32]
     assert remarks == ["sizes are multiples of 16 B, one float32 for each of 4 ranks"]
     assert isinstance(patterns[0], Pattern)

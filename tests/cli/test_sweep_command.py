@@ -49,7 +49,7 @@ def test_the_table_names_a_row_that_cannot_be_and_why(hemiola, files: list[Path]
 def test_the_table_is_written_and_its_path_is_said(hemiola, files: list[Path], suffix: str) -> None:
     path = files[0].with_suffix(suffix)
     ran = hemiola("sweep", "all_reduce", files[0], *SIZES, "--out", path)
-    assert f"written to {path}" in " ".join(ran.out.split())
+    assert f"Written to {path}." in " ".join(ran.out.split())
     assert "plan" in path.read_text()
 
 

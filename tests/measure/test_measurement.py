@@ -101,8 +101,8 @@ def test_a_wrong_contribution_is_counted_on_every_rank() -> None:
 
 
 def test_all_algorithms_are_compared_and_the_planned_one_is_among_them() -> None:
-    contest = Contest(Pattern.of_bytes("all_reduce", 2, 4096, FLOAT32), ("all",), warmups=0, repeats=2)
-    comparison = compare(contest)
+    contest = Contest((Pattern.of_bytes("all_reduce", 2, 4096, FLOAT32),), ("all",), warmups=0, repeats=2)
+    (comparison,) = compare(contest).sizes
     assert {row.label.split()[0] for row in comparison.rows} == set(hm.algorithms.names("all_reduce"))
     assert comparison.planned in {row.label for row in comparison.rows}
     assert all(row.measured.wrong == 0 for row in comparison.rows)
@@ -114,14 +114,14 @@ def test_conditions_bring_their_algorithms_onto_the_emulated_cluster() -> None:
     # Given: 3 ranks at 100 MB/s, rank 1 comes 20 ms late. Expect: no repetition is shorter than that.
     cluster = hm.topologies.switch(3, latency_s=50e-6, bandwidth=100e6)
     contest = Contest(
-        Pattern.of_bytes("all_reduce", 3, 30_000, FLOAT32),
+        (Pattern.of_bytes("all_reduce", 3, 30_000, FLOAT32),),
         ("auto", "all_reduce_ring"),
         emulate=cluster,
         conditions=hm.Conditions(late={1: 20e-3}),
         warmups=0,
         repeats=2,
     )
-    comparison = compare(contest)
+    (comparison,) = compare(contest).sizes
     assert {row.label for row in comparison.rows} == {comparison.planned, "all_reduce_ring"}
     for row in comparison.rows:
         assert row.measured.wrong == 0
@@ -129,10 +129,22 @@ def test_conditions_bring_their_algorithms_onto_the_emulated_cluster() -> None:
         assert row.predicted_s >= comparison.bound.seconds >= 20e-3
 
 
+def test_gloo_is_measured_on_the_same_ranks_and_is_right() -> None:
+    pytest.importorskip("torch")
+    for kind in KINDS:
+        patterns = tuple(Pattern.of_bytes(kind, 3, size, FLOAT32, root=1) for size in (480, 4800))
+        contest = Contest(patterns, ("auto",), peers=("gloo",), warmups=0, repeats=2)
+        for at in compare(contest).sizes:
+            assert {row.label for row in at.rows} == {at.planned, "gloo"}
+            assert all(row.measured.wrong == 0 for row in at.rows), kind
+            (peer,) = [row for row in at.rows if row.label == "gloo"]
+            assert (peer.step_count, peer.predicted_s) == (None, None)
+
+
 def test_a_schedule_of_ones_own_takes_part() -> None:
     own = hm.algorithms.all_reduce_direct(2)
-    contest = Contest(Pattern("all_reduce", 2, 100, FLOAT32), (), (("mine", own),), warmups=0, repeats=1)
-    (row,) = compare(contest).rows
+    contest = Contest((Pattern("all_reduce", 2, 100, FLOAT32),), (), (("mine", own),), warmups=0, repeats=1)
+    (row,) = compare(contest).sizes[0].rows
     assert row.label == "mine"
     assert row.step_count == 2
 
@@ -143,7 +155,14 @@ def test_a_schedule_of_ones_own_takes_part() -> None:
         ({"algorithms": ("nonsense",)}, "nonsense"),
         ({"algorithms": ("all_gather_ring",)}, "runs all_gather"),
         ({"repeats": 0}, "at least 1 repetition"),
-        ({"pattern": Pattern("all_reduce", 2, 1 << 45, FLOAT32)}, "does not fit into this machine's memory"),
+        ({"patterns": ()}, "at least one size"),
+        ({"peers": ("nccl",)}, "a peer among gloo, found 'nccl'"),
+        ({"peers": ("gloo",), "emulate": hm.topologies.switch(2, latency_s=1e-6, bandwidth=1e9)}, "paced"),
+        ({"peers": ("gloo",), "schedules": (("gloo", hm.algorithms.all_reduce_ring(2)),)}, "another name"),
+        (
+            {"patterns": (Pattern("all_reduce", 2, 1 << 45, FLOAT32),)},
+            "does not fit into this machine's memory",
+        ),
         ({"conditions": hm.Conditions(slow={0: 2.0})}, "emulate"),
         ({"conditions": hm.Conditions(late={0: 2.0})}, "emulate"),
         ({"emulate": hm.topologies.switch(3, latency_s=1e-6, bandwidth=1e9)}, "2 ranks, found 3"),
@@ -154,7 +173,7 @@ def test_a_schedule_of_ones_own_takes_part() -> None:
 def test_what_the_ranks_would_refuse_is_refused_before_they_start(
     changed: dict[str, object], named: str
 ) -> None:
-    contest = Contest(**{"pattern": Pattern("all_reduce", 2, 100, FLOAT32), **changed})
+    contest = Contest(**{"patterns": (Pattern("all_reduce", 2, 100, FLOAT32),), **changed})
     with pytest.raises(ArgumentError, match=named):
         compare(contest)
 
@@ -253,9 +272,11 @@ def be_checked(comm: hm.Communicator, checkup: Checkup) -> None:
             "contest",
             contend,
             Contest(
-                Pattern("all_reduce", 2, 8, FLOAT32), ("all_reduce_ring", "all_reduce_direct"), repeats=1
+                (Pattern("all_reduce", 2, 8, FLOAT32), Pattern("all_reduce", 2, 9, FLOAT32)),
+                ("all_reduce_ring", "all_reduce_direct"),
+                repeats=1,
             ),
-            2,
+            4,
         ),
         ("checkup", be_checked, Checkup(2, steps=7, work=0.0), 7),
     ],

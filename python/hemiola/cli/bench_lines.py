@@ -57,7 +57,7 @@ class BenchLines:
         )
 
     def line(self, line: Line) -> str:
-        """Return one size's line."""
+        """Return one size's line, and below it one for each peer."""
         pattern = line.pattern
         cells = {
             "size": str(pattern.nbytes),
@@ -66,17 +66,20 @@ class BenchLines:
             "redop": pattern.op if pattern.kind in REDUCING else "-",
             "root": str(pattern.root) if pattern.kind in ROOTED else "-1",
         }
-        return self._join(cells, _cells(pattern, line.out_of_place), _cells(pattern, line.in_place))
+        peers = (
+            f"\n# {name}: {_microseconds(one.p50_s)} us, {one.algbw / 1e9:.2f} GB/s, {one.wrong} wrong"
+            for name, one in line.peers.items()
+        )
+        return self._join(
+            cells, _cells(pattern, line.out_of_place), _cells(pattern, line.in_place)
+        ) + "".join(peers)
 
     def footer(self, lines: Sequence[Line], expected: int) -> str:
         """Return the lines after the last size, which may have come before all were measured."""
         wrong = sum(line.out_of_place.wrong + line.in_place.wrong for line in lines)
         verdict = "every element is right" if not wrong else f"{wrong} wrong elements"
         told = [f"# {verdict}; average bus bandwidth {mean_busbw(lines) / 1e9:.3g} GB/s"]
-        for algorithm, same in itertools.groupby(lines, key=lambda line: line.algorithm):
-            sizes = [line.pattern.nbytes for line in same]
-            span = format_bytes(sizes[0]) + (f" … {format_bytes(sizes[-1])}" if len(sizes) > 1 else "")
-            told.append(f"# {span}: {algorithm}")
+        told += [f"# {span}" for span in spans(lines)]
         if len(lines) < expected:
             told.append(f"# interrupted after {len(lines)} of {expected} sizes")
         return "\n".join(told)
@@ -92,6 +95,16 @@ class BenchLines:
             for name, text in cells.items()
             if name in self._shown
         )
+
+
+def spans(lines: Sequence[Line]) -> list[str]:
+    """Name the algorithm of each span of sizes."""
+    told = []
+    for algorithm, same in itertools.groupby(lines, key=lambda line: line.algorithm):
+        sizes = [line.pattern.nbytes for line in same]
+        span = format_bytes(sizes[0]) + (f" … {format_bytes(sizes[-1])}" if len(sizes) > 1 else "")
+        told.append(f"{span}: {algorithm}")
+    return told
 
 
 def mean_busbw(lines: Sequence[Line]) -> float:

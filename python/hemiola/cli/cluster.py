@@ -163,7 +163,7 @@ def run(
         verbose=verbose,
     )
     code = run_program(made, on_cluster(found), None, sys.stderr.buffer if as_json else None)
-    report(as_json, ranks * len(found.hosts), code)
+    report(as_json, made, [host.name for host in found.hosts], ranks * len(found.hosts), code)
     return code
 
 
@@ -183,7 +183,7 @@ def rate(
     number = _number(found, host)
     found.set_rate(number, None if rate == "unlimited" else read_rate(rate), nic=nic)
     now = _host_state(found, number)
-    answer(as_json, now, _shown({"name": name, "hosts": [now]}))
+    answer(as_json, {"cluster": name, **now}, _shown({"name": name, "hosts": [now]}))
 
 
 @app.command()
@@ -204,7 +204,7 @@ def link(
     number = _number(found, host)
     found.set_link(number, up=state == "up", nic=nic)
     now = _host_state(found, number)
-    answer(as_json, now, _shown({"name": name, "hosts": [now]}))
+    answer(as_json, {"cluster": name, **now}, _shown({"name": name, "hosts": [now]}))
 
 
 @app.command()
@@ -281,7 +281,7 @@ def _captured(cluster: Cluster, numbers: range | list[int], command: list[str]) 
         {"host": cluster.hosts[number].name, "exit_code": code, "output": out, "errors": errors}
         for number, code, (out, errors) in zip(numbers, codes, printed, strict=True)
     ]
-    answer(True, rows)
+    answer(True, {"name": cluster.name, "program": list(map(printable, command)), "results": rows})
     return next((code for code in codes if code != 0), 0)
 
 

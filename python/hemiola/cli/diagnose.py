@@ -13,6 +13,7 @@ from hemiola.cli import options, values
 from hemiola.cli.inputs import rank_count_of, read_topology
 from hemiola.cli.option_groups import NO_SPEEDS, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, counted, fitted, table
+from hemiola.cli.question import conditions_asked, network_asked
 from hemiola.diagnosis import Diagnosis, Finding
 from hemiola.errors import ArgumentError
 from hemiola.measure.checkup import Checkup, Faults, check_up
@@ -74,7 +75,14 @@ def diagnose(
     )
     found = check_up(Checkup(count, cluster, faults, steps), job=job)
     if job is None or job.rank == 0:
-        answer(as_json, _data(found, count), _told(found, count))
+        asked = {
+            **network_asked(cluster, emulate, speeds),
+            **conditions_asked(conditions),
+            "slow_link": slow_link or [],
+            "slow_host": {str(host): factor for host, factor in faults.slow_hosts.items()},
+            "steps": steps,
+        }
+        answer(as_json, {**asked, **_data(found, count)}, _told(found, count))
     if job is None and found.findings:
         raise typer.Exit(1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -100,14 +101,15 @@ def launch(
         RENDEZVOUS.value(),
         sys.stderr.buffer if as_json else None,
     )
-    report(as_json, ranks * max(1, len(names)), code)
+    report(as_json, made, [printable(name) for name in names], ranks * max(1, len(names)), code)
     return code
 
 
-def report(as_json: bool, rank_count: int, code: int) -> None:
-    """Answer with how it went, if JSON was asked for."""
+def report(as_json: bool, made: Program, hosts: Sequence[str], rank_count: int, code: int) -> None:
+    """Answer with what was started and how it went, if JSON was asked for."""
     if as_json:
-        answer(True, {"ranks": rank_count, "exit_code": code})
+        started = {"program": list(made.command), "hosts": list(hosts), "ranks": rank_count}
+        answer(True, {**started, "exit_code": code})
 
 
 def command_of(program: list[str], python: str, *, module: bool) -> list[str]:

@@ -13,7 +13,8 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from hemiola.cli import options
+from hemiola.cli import options, values
+from hemiola.errors import ArgumentError
 from hemiola.topology.wiring import Speeds
 from hemiola.units import parse_bandwidth
 
@@ -62,8 +63,75 @@ class LinkChanges:
         return any(getattr(self, field.name) for field in fields(self))
 
 
+@dataclass(frozen=True)
+class SizeList:
+    """Several sizes: those that are named, or a range."""
+
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sizes",
+            metavar="SIZE,…",
+            help="These sizes, not a range: 4KiB,1MiB. Repeat or join with commas.",
+        ),
+    ] = None
+    begin: Annotated[
+        int | None,
+        typer.Option(
+            "--begin",
+            "-b",
+            metavar="SIZE",
+            parser=options.reads(values.read_nccl_size),
+            help="Smallest size, 1 KiB unless it is said; 1K is 1,024 here, as in nccl-tests.",
+        ),
+    ] = None
+    end: Annotated[
+        int | None,
+        typer.Option(
+            "--end",
+            "-e",
+            metavar="SIZE",
+            parser=options.reads(values.read_nccl_size),
+            help="Largest size, 64 MiB unless it is said; 128M is 128 MiB here.",
+        ),
+    ] = None
+    factor: Annotated[
+        float | None,
+        typer.Option(
+            "--factor",
+            "-f",
+            metavar="FACTOR",
+            help="From one size to the next, above 1; 4 unless it is said.",
+        ),
+    ] = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any of them is."""
+        return any(getattr(self, field.name) is not None for field in fields(self))
+
+    def in_bytes(self) -> list[int]:
+        """Return the sizes in bytes, each once.
+
+        Raises
+        ------
+        ArgumentError
+            for a range that is empty or too long, and for both names and a range.
+        FormatError
+            for a text that is no size.
+        """
+        if self.sizes is None:
+            first = 1 << 10 if self.begin is None else self.begin
+            last = 64 << 20 if self.end is None else self.end
+            factor = 4.0 if self.factor is None else self.factor
+            return values.size_steps(first, last, factor)
+        if (self.begin, self.end, self.factor) != (None, None, None):
+            raise ArgumentError("--sizes names every size; leave --begin, --end and --factor out")
+        return values.read_sizes(self.sizes)
+
+
 #: The commands' defaults.
-NO_SPEEDS, NO_CHANGES = LinkSpeeds(), LinkChanges()
+NO_SPEEDS, NO_CHANGES, DEFAULT_SIZES = LinkSpeeds(), LinkChanges(), SizeList()
 
 
 def with_groups(command: Callable[..., Result]) -> Callable[..., Result]:

@@ -12,6 +12,7 @@ import typer
 
 from hemiola.cli import values
 from hemiola.errors import HemiolaError
+from hemiola.measure.peers import PEERS
 from hemiola.view.picture_file import check_suffix
 
 Value = TypeVar("Value")
@@ -158,6 +159,14 @@ Emulate = Annotated[
         "--emulate",
         metavar="TOPOLOGY",
         help="Imitate this cluster (a topology file): pace each rank's ports to it.",
+    ),
+]
+Peers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--peer",
+        metavar="NAME",
+        help=f"Measure another library beside it, on the same ranks: {', '.join(PEERS)} (needs PyTorch).",
     ),
 ]
 DType = Annotated[

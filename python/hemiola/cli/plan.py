@@ -14,8 +14,9 @@ from rich.text import Text
 from hemiola.cli import options, values
 from hemiola.cli.inputs import read_topology
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
-from hemiola.cli.output import answer, counted, fitted, printable, table, written
-from hemiola.cli.values import asked_of, read_conditions
+from hemiola.cli.output import answer, counted, fitted, table, written
+from hemiola.cli.question import conditions_asked, network_asked
+from hemiola.cli.values import read_conditions
 from hemiola.planner import Alternative, Plan
 from hemiola.planner import plan as make_plan
 from hemiola.units import format_bytes, format_seconds
@@ -65,7 +66,12 @@ def plan(
         made.schedule.save(str(save))
     if chart is not None:
         _draw(made, chart)
-    asked = asked_of(topology, printable(str(topology_file)), conditions, network.value)
+    asked = {
+        **network_asked(topology, topology_file, changes, speeds),
+        **conditions_asked(conditions, network.value),
+        "root": root,
+        "effort": effort,
+    }
     answer(
         as_json,
         {**asked, **_data(made)},

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hemiola run`: one collective on real buffers, by one, several or all algorithms, beside its prediction."""
+"""`hemiola run`: one collective on real buffers, by one, several or all algorithms at one or several sizes, beside its
+prediction."""
 
 from __future__ import annotations
 
+import itertools
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,18 +17,29 @@ from rich.text import Text
 
 from hemiola.cli import options
 from hemiola.cli.inputs import emulated, load_array, load_schedule, rank_count_of
-from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
+from hemiola.cli.measured import patterns_of, title_of, where_measured
+from hemiola.cli.option_groups import (
+    DEFAULT_SIZES,
+    NO_CHANGES,
+    NO_SPEEDS,
+    LinkChanges,
+    LinkSpeeds,
+    SizeList,
+    with_groups,
+)
 from hemiola.cli.output import answer, counted, fitted, line_above_bar, printable, table, written
-from hemiola.cli.values import read_algorithm, read_conditions, slow_as_data
+from hemiola.cli.question import conditions_asked, network_asked
+from hemiola.cli.values import read_algorithm, read_conditions
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.launch_environment import Job
 from hemiola.errors import ArgumentError
-from hemiola.measure.contest import Comparison, Contest, Row, compare
+from hemiola.measure.contest import AtSize, Comparison, Contest, compare
 from hemiola.measure.given_data import GivenData
 from hemiola.measure.joined import joined_job
-from hemiola.measure.pattern import Pattern, dtype_named
+from hemiola.measure.pattern import Pattern
 from hemiola.measure.trial import Measured, bus_factor
 from hemiola.units import format_bytes, format_seconds
+from hemiola.view.algorithm_time import AlgorithmTime, TimesAtSize
 from hemiola.view.picture_file import check_suffix
 
 
@@ -33,6 +47,7 @@ from hemiola.view.picture_file import check_suffix
 def run(
     kind: options.KindArgument,
     nbytes: options.OptionalSize = None,
+    sizes: SizeList = DEFAULT_SIZES,
     ranks: options.Ranks = None,
     emulate: options.Emulate = None,
     late: options.Late = None,
@@ -56,6 +71,7 @@ def run(
         Path | None,
         typer.Option("--data", metavar="FILE.npy", help="Run on this array, or on one of its rows per rank."),
     ] = None,
+    peer: options.Peers = None,
     dtype: options.DType = "float32",
     op: options.Op = "sum",
     root: options.Root = 0,
@@ -77,7 +93,7 @@ def run(
     """Run a collective on local processes, check every element on every rank, and time it.
 
     With --emulate, every rank's ports are paced to the latency and bandwidth of a cluster; real bytes move. Exit code
-    1 if an element is wrong.
+    1 if an element is wrong. Of several sizes, --chart draws a curve per algorithm.
 
     Under torchrun, mpirun, srun and 'hemiola launch' the ranks there are take part; rank 0 prints.
 
@@ -86,132 +102,134 @@ def run(
     cluster = emulated(emulate, speeds, changes)
     job = joined_job(ranks)
     count = rank_count_of(ranks if job is None else job.rank_count, cluster)
-    pattern, remarks = _pattern(kind, nbytes, count, data, dtype, op, root)
+    patterns, remarks = _patterns(kind, nbytes, sizes, count, data, dtype, op, root)
     contest = Contest(
-        pattern=pattern,
+        patterns=patterns,
         algorithms=tuple(read_algorithm(name, kind) for name in algorithm.split(",")) if algorithm else (),
         schedules=tuple((Path(name).name, load_schedule(name, count, root)) for name in schedule or ()),
+        peers=tuple(peer or ()),
         emulate=cluster,
         conditions=read_conditions(late, slow, count, topology=cluster),
         in_place=in_place,
         warmups=warmups,
         repeats=repeats,
     )
-    comparison = _compared(contest, as_json, job)
+    question = _question(contest, algorithm, schedule or [], emulate, changes, speeds) | {"remarks": remarks}
+    comparison = _compared(contest, question, as_json, job)
     if job is not None and job.rank != 0:
         return
-    where = _where(emulate, job)
+    where = where_measured(emulate, job)
     if chart is not None:
         _draw(comparison, chart, where)
     if arrivals is not None:
         _draw_arrivals(comparison, arrivals, where)
     answer(
         as_json,
-        {**_data(comparison, emulate), "remarks": remarks},
-        _table(comparison, where),
+        {**question, **_data(comparison)},
+        *(_table(comparison, each, where) for each in comparison.sizes),
         *(Text(remark) for remark in remarks),
         _notes(comparison),
         *written(chart, arrivals),
     )
-    if any(row.measured.wrong for row in comparison.rows):
+    if any(row.measured.wrong for each in comparison.sizes for row in each.rows):
         raise typer.Exit(1)
 
 
-def _compared(contest: Contest, as_json: bool, job: Job | None) -> Comparison:
+def _compared(contest: Contest, question: dict[str, Any], as_json: bool, job: Job | None) -> Comparison:
     """Measure, and say each time as it comes; on Ctrl-C those that there are remain, without the bounds."""
-    measured: list[tuple[str, Measured]] = []
+    measured: list[tuple[Pattern, str, Measured]] = []
 
-    def show(label: str, times: Measured) -> None:
-        measured.append((label, times))
-        line_above_bar(f"{label}: {format_seconds(times.p50_s)}", sys.stderr)
+    def show(pattern: Pattern, label: str, times: Measured) -> None:
+        measured.append((pattern, label, times))
+        line_above_bar(f"{_named(contest, pattern, label)}: {format_seconds(times.p50_s)}", sys.stderr)
 
     try:
         return compare(contest, show, job=job)
     except KeyboardInterrupt:
         if job is None or job.rank == 0:
-            answer(
-                as_json,
-                {"interrupted": True, "algorithms": _partial_data(measured)},
-                _partial_table(measured),
-            )
+            answer(as_json, {**question, **_partial_data(measured)}, _partial_table(contest, measured))
         raise
 
 
-def _partial_data(measured: list[tuple[str, Measured]]) -> list[dict[str, Any]]:
-    return [
-        {"algorithm": label, "p50_s": times.p50_s, "p99_s": times.percentile_s(99), "wrong": times.wrong}
-        for label, times in measured
-    ]
+def _named(contest: Contest, pattern: Pattern, label: str) -> str:
+    """Return the label, with the size where there are several."""
+    return label if len(contest.patterns) == 1 else f"{format_bytes(pattern.nbytes)}, {label}"
 
 
-def _partial_table(measured: list[tuple[str, Measured]]) -> RenderableType:
+def _partial_data(measured: list[tuple[Pattern, str, Measured]]) -> dict[str, Any]:
+    sizes = []
+    for pattern, rows in itertools.groupby(measured, key=lambda one: one[0]):
+        times = [_times_data(pattern, label, None, None, each) for _, label, each in rows]
+        sizes.append(_size_data(pattern, None, None, None, times))
+    return {"interrupted": True, "sizes": sizes, "arrivals": None, "health": None}
+
+
+def _partial_table(contest: Contest, measured: list[tuple[Pattern, str, Measured]]) -> RenderableType:
     shown = table(
         "algorithm", "p50", "p99", "#wrong", title="what was measured until then", left=("algorithm",)
     )
-    for label, times in measured:
-        shown.add_row(
-            label, format_seconds(times.p50_s), format_seconds(times.percentile_s(99)), str(times.wrong)
-        )
+    for pattern, label, times in measured:
+        p50, p99 = format_seconds(times.p50_s), format_seconds(times.percentile_s(99))
+        shown.add_row(_named(contest, pattern, label), p50, p99, str(times.wrong))
     return shown
 
 
-def _pattern(
-    kind: str, nbytes: int | None, rank_count: int, data: Path | None, dtype: str, op: str, root: int
-) -> tuple[Pattern, list[str]]:
+def _patterns(
+    kind: str,
+    nbytes: int | None,
+    sizes: SizeList,
+    rank_count: int,
+    data: Path | None,
+    dtype: str,
+    op: str,
+    root: int,
+) -> tuple[tuple[Pattern, ...], list[str]]:
     """Return the data, the file's rows or known values, and what of them is not as it was asked for."""
     if data is not None:
-        if nbytes is not None:
-            raise ArgumentError("--data has a size of its own; leave SIZE out")
+        if nbytes is not None or sizes.is_given:
+            raise ArgumentError("--data has a size of its own; leave SIZE and --sizes out")
         rows = load_array(data)
         given = GivenData.of(kind, rank_count, rows, op, root)
-        return given, given.differs_from(rows)
+        return (given,), given.differs_from(rows)
+    if nbytes is None and not sizes.is_given:
+        raise ArgumentError(
+            "how large is the buffer? Say a SIZE such as 64MiB, several as --sizes 4KiB,1MiB, or --data FILE.npy"
+        )
     if nbytes is None:
-        raise ArgumentError("how large is the buffer? Say a SIZE such as 64MiB, or --data FILE.npy")
-    pattern = Pattern.of_bytes(kind, rank_count, nbytes, dtype_named(dtype), op=op, root=root)
-    if pattern.nbytes == nbytes:
-        return pattern, []
-    if pattern.count == 0:
-        raise ArgumentError(f"{nbytes:,} B hold not even {pattern.smallest}; take more, or another --dtype")
-    return pattern, [f"{pattern.nbytes:,} B of the {nbytes:,} asked for: a multiple of {pattern.smallest}"]
+        return patterns_of(kind, rank_count, sizes.in_bytes(), dtype, op, root)
+    if sizes.is_given:
+        raise ArgumentError("SIZE is one size, and --sizes, --begin and --end are several; keep either")
+    return patterns_of(kind, rank_count, [nbytes], dtype, op, root)
 
 
-def _title(comparison: Comparison) -> str:
-    pattern = comparison.contest.pattern
-    size = format_bytes(pattern.nbytes)
-    return f"{pattern.kind} of {size} {pattern.dtype.name} over {counted(pattern.rank_count, 'rank')}"
-
-
-def _where(emulate: Path | None, job: Job | None) -> str:
-    there = "this machine" if job is None else f"ranks of {job.launcher}"
-    return f"emulated {printable(emulate.name)}" if emulate else there
-
-
-def _table(comparison: Comparison, where: str) -> RenderableType:
+def _table(comparison: Comparison, at: AtSize, where: str) -> RenderableType:
     columns = ("algorithm", "steps", "predicted", "p50", "p99", "algbw", "busbw", "/bound", "#wrong")
-    shown = table(*columns, title=f"{_title(comparison)}, {where}", left=("algorithm",))
-    fastest = min(row.measured.p50_s for row in comparison.rows)
-    for row in comparison.rows:
+    shown = table(*columns, title=f"{title_of([at.pattern])}, {where}", left=("algorithm",))
+    fastest = min(row.measured.p50_s for row in at.rows)
+    for row in at.rows:
         measured = row.measured
         shown.add_row(
-            f"{row.label} *" if row.label == comparison.planned else row.label,
-            f"{row.step_count:,}",
-            format_seconds(row.predicted_s),
+            f"{row.label} *" if row.label == at.planned else row.label,
+            "-" if row.step_count is None else f"{row.step_count:,}",
+            "-" if row.predicted_s is None else format_seconds(row.predicted_s),
             format_seconds(measured.p50_s),
             format_seconds(measured.percentile_s(99)),
             f"{measured.algbw / 1e9:.3g}",
-            f"{measured.algbw * _bus_factor(comparison) / 1e9:.3g}",
-            f"{measured.p50_s / comparison.bound.seconds:.2f}" if comparison.bound.seconds > 0 else "-",
+            f"{measured.algbw * bus_factor(at.pattern.kind, at.pattern.rank_count) / 1e9:.3g}",
+            f"{measured.p50_s / at.bound.seconds:.2f}" if at.bound.seconds > 0 else "-",
             f"[bold red]{measured.wrong}[/]" if measured.wrong else "0",
-            style="bold green" if measured.p50_s == fastest and len(comparison.rows) > 1 else "",
+            style="bold green" if measured.p50_s == fastest and len(at.rows) > 1 else "",
         )
     dropped = ("steps", "algbw", "p99", "predicted", "busbw", "/bound")
-    return fitted(shown, dropped=dropped, prefix=f"{comparison.contest.pattern.kind}_")
+    return fitted(shown, dropped=dropped, prefix=f"{at.pattern.kind}_")
 
 
 def _notes(comparison: Comparison) -> Text:
-    bound = comparison.bound
-    lines = [
-        f"lower bound {format_seconds(bound.seconds)}: {bound.witness}",
+    lines = []
+    for at in comparison.sizes:
+        size = "" if len(comparison.sizes) == 1 else f"{format_bytes(at.pattern.nbytes)}, "
+        lines.append(f"{size}lower bound {format_seconds(at.bound.seconds)}: {at.bound.witness}")
+    lines += [
         f"* the planner's choice; bandwidths in GB/s; {comparison.contest.repeats} repetitions each",
     ]
     told = comparison.contest.conditions.in_words()
@@ -231,44 +249,79 @@ def _who_is_late(arrivals: Arrivals) -> list[str]:
     ]
 
 
-def _bus_factor(comparison: Comparison) -> float:
-    return bus_factor(comparison.contest.pattern.kind, comparison.contest.pattern.rank_count)
-
-
-def _data(comparison: Comparison, emulate: Path | None) -> dict[str, Any]:
-    contest, pattern = comparison.contest, comparison.contest.pattern
+def _question(
+    contest: Contest,
+    algorithm: str,
+    schedules: Sequence[str],
+    emulate: Path | None,
+    changes: LinkChanges,
+    speeds: LinkSpeeds,
+) -> dict[str, Any]:
+    pattern = contest.patterns[0]
     return {
         "collective": pattern.kind,
-        "nbytes": pattern.nbytes,
-        "count": pattern.count,
         "rank_count": pattern.rank_count,
         "dtype": pattern.dtype.name,
         "op": pattern.op,
         "root": pattern.root,
         "in_place": contest.in_place,
-        "emulated": None if emulate is None else printable(str(emulate)),
-        "late": {str(rank): time for rank, time in contest.conditions.late.items()},
-        "slow": slow_as_data(contest.conditions),
-        "bound_s": comparison.bound.seconds,
-        "bound_witness": comparison.bound.witness,
-        "planned": comparison.planned,
-        "arrivals": comparison.arrivals.as_dict(),
-        "health": comparison.health.as_dict(),
-        "algorithms": [_row_data(comparison, row) for row in comparison.rows],
+        "asked": algorithm.split(",") if algorithm else [],
+        "schedules": [printable(name) for name in schedules],
+        "peers": list(contest.peers),
+        **network_asked(contest.emulate, emulate, changes, speeds),
+        **conditions_asked(contest.conditions),
     }
 
 
-def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
-    measured = row.measured
+def _data(comparison: Comparison) -> dict[str, Any]:
     return {
-        "algorithm": row.label,
-        "step_count": row.step_count,
-        "predicted_s": row.predicted_s,
+        "sizes": [
+            _size_data(
+                at.pattern,
+                at.bound.seconds,
+                at.bound.witness,
+                at.planned,
+                [
+                    _times_data(at.pattern, row.label, row.step_count, row.predicted_s, row.measured)
+                    for row in at.rows
+                ],
+            )
+            for at in comparison.sizes
+        ],
+        "arrivals": comparison.arrivals.as_dict(),
+        "health": comparison.health.as_dict(),
+    }
+
+
+def _size_data(
+    pattern: Pattern,
+    bound_s: float | None,
+    witness: str | None,
+    planned: str | None,
+    rows: list[dict[str, Any]],
+) -> dict[str, Any]:
+    return {
+        "nbytes": pattern.nbytes,
+        "count": pattern.count,
+        "bound_s": bound_s,
+        "bound_witness": witness,
+        "planned": planned,
+        "algorithms": rows,
+    }
+
+
+def _times_data(
+    pattern: Pattern, label: str, step_count: int | None, predicted_s: float | None, measured: Measured
+) -> dict[str, Any]:
+    return {
+        "algorithm": label,
+        "step_count": step_count,
+        "predicted_s": predicted_s,
         "p50_s": measured.p50_s,
         "p99_s": measured.percentile_s(99),
         "min_s": float(np.min(measured.durations_s)),
         "algbw": measured.algbw,
-        "busbw": measured.algbw * _bus_factor(comparison),
+        "busbw": measured.algbw * bus_factor(pattern.kind, pattern.rank_count),
         "wrong": measured.wrong,
         "durations_s": measured.durations_s.tolist(),
     }
@@ -282,21 +335,28 @@ def _draw_arrivals(comparison: Comparison, path: Path, where: str) -> None:
         comparison.arrivals,
         path,
         title="How long the last rank kept the others waiting",
-        subtitle=f"{_title(comparison)}, {where}; the latest {operations}, barriers among them",
+        subtitle=f"{title_of(comparison.contest.patterns)}, {where}; the latest {operations}, barriers among them",
     )
 
 
 def _draw(comparison: Comparison, path: Path, where: str) -> None:
-    from hemiola.view.algorithm_time import AlgorithmTime
-    from hemiola.view.times import draw_times
+    from hemiola.view.over_sizes import draw_over_sizes
 
-    draw_times(
-        [
-            AlgorithmTime.measured(row.label, row.measured.durations_s, row.predicted_s)
-            for row in comparison.rows
-        ],
+    sizes = [
+        TimesAtSize(
+            at.pattern.nbytes,
+            tuple(
+                AlgorithmTime.measured(row.label, row.measured.durations_s, row.predicted_s)
+                for row in at.rows
+            ),
+            at.bound.seconds,
+        )
+        for at in comparison.sizes
+    ]
+    draw_over_sizes(
+        sizes,
         path,
-        title=f"{_title(comparison)}, {where}",
+        title=f"{title_of(comparison.contest.patterns)}, {where}",
         conditions=comparison.contest.conditions,
-        bound_s=comparison.bound.seconds,
+        prefix=f"{comparison.contest.patterns[0].kind}_",
     )

@@ -18,7 +18,8 @@ from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule, read_topology
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, counted, fitted, printable, table, written
-from hemiola.cli.values import asked_of, read_conditions, read_output
+from hemiola.cli.question import conditions_asked, network_asked
+from hemiola.cli.values import read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
 from hemiola.conditions import Conditions
 from hemiola.planner.outcome import NOTHING_MOVES
@@ -89,7 +90,9 @@ def simulate(
     answer(
         as_json,
         {
-            **asked_of(topology, printable(str(topology_file)), conditions, network.value),
+            **network_asked(topology, topology_file, changes, speeds),
+            **conditions_asked(conditions, network.value),
+            "root": root,
             "schedule": printable(schedule_name),
             **_data(schedule, topology, nbytes, timeline, bound, violation),
         },

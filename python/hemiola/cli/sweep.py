@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +14,17 @@ from rich.console import RenderableType
 from hemiola._core import Topology
 from hemiola.cli import options, values
 from hemiola.cli.inputs import read_topology
-from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
-from hemiola.cli.output import answer, fitted, printable, table
+from hemiola.cli.option_groups import (
+    DEFAULT_SIZES,
+    NO_CHANGES,
+    NO_SPEEDS,
+    LinkChanges,
+    LinkSpeeds,
+    SizeList,
+    with_groups,
+)
+from hemiola.cli.output import answer, fitted, printable, table, written
+from hemiola.cli.question import conditions_asked, network_asked
 from hemiola.errors import ArgumentError
 from hemiola.sweep import Row, Sweep
 from hemiola.sweep import sweep as run_sweep
@@ -40,22 +50,7 @@ def sweep(
         list[Path],
         typer.Argument(metavar="TOPOLOGY…", help="Topology files, as 'hemiola plan' reads them."),
     ],
-    begin: Annotated[
-        int,
-        typer.Option(
-            "--begin", "-b", metavar="SIZE", parser=options.reads(values.read_size), help="Smallest size."
-        ),
-    ] = 1024,
-    end: Annotated[
-        int,
-        typer.Option(
-            "--end", "-e", metavar="SIZE", parser=options.reads(values.read_size), help="Largest size."
-        ),
-    ] = 64 << 20,
-    factor: Annotated[
-        float,
-        typer.Option("--factor", "-f", metavar="FACTOR", help="From one size to the next, above 1."),
-    ] = 4.0,
+    sizes: SizeList = DEFAULT_SIZES,
     algorithm: Annotated[
         list[str] | None,
         typer.Option(
@@ -103,11 +98,13 @@ def sweep(
     topologies = _read(topology_files, speeds, changes)
     first = next(iter(topologies.values()))
     conditions = values.read_conditions(late, slow, first.rank_count, density, first)
+    names = [_name(one, kind) for one in algorithm or ["plan"]]
+    in_bytes = sizes.in_bytes()
     question: dict[str, Any] = {
         "topologies": topologies,
         "collectives": kind,
-        "sizes": values.size_steps(begin, end, factor),
-        "algorithms": [_name(one, kind) for one in algorithm or ["plan"]],
+        "sizes": in_bytes,
+        "algorithms": names,
         "conditions": conditions,
         "root": root,
         "network": network.value,
@@ -120,10 +117,18 @@ def sweep(
             made = run_sweep(**question, map=pool.imap)
     if out is not None:
         {".csv": made.to_csv, ".json": made.to_json, ".tex": made.to_latex}[out.suffix.lower()](out)
-    written = [] if out is None else [f"written to {printable(str(out))}"]
-    answer(
-        as_json, _data(made, kind, values.slow_as_data(conditions), conditions.late), _table(made), *written
-    )
+    asked = {
+        "collective": kind,
+        "topologies": [
+            {**network_asked(topology, file, changes, speeds), "topology": name}
+            for file, (name, topology) in zip(topology_files, topologies.items(), strict=True)
+        ],
+        "sizes": in_bytes,
+        "asked": names,
+        "root": root,
+        **conditions_asked(conditions, network.value),
+    }
+    answer(as_json, {**asked, "rows": [_row(row) for row in made]}, _table(made), *written(out))
 
 
 def _name(text: str, kind: str) -> str:
@@ -161,23 +166,5 @@ def _over_bound(row: Row) -> str:
     return f"{row.seconds / row.bound_s:.2f}" if row.seconds is not None and row.bound_s else "-"
 
 
-def _data(made: Sweep, kind: str, slow: dict[str, float | str], late: Any) -> dict[str, Any]:
-    rows = [
-        {
-            "topology": row.topology,
-            "nbytes": row.nbytes,
-            "algorithm": row.algorithm,
-            "seconds": row.seconds,
-            "bound_s": row.bound_s,
-            "chosen": row.chosen,
-            "note": row.note,
-        }
-        for row in made
-    ]
-    return {
-        "collective": kind,
-        "late": {str(rank): time for rank, time in late.items()},
-        "slow": slow,
-        "network": made.network,
-        "rows": rows,
-    }
+def _row(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in asdict(row).items() if name not in ("collective", "conditions")}

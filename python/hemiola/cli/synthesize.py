@@ -16,7 +16,8 @@ from hemiola.cli import options
 from hemiola.cli.inputs import read_topology
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, printable, table
-from hemiola.cli.values import asked_of, read_count, read_output, read_seconds, read_size
+from hemiola.cli.question import conditions_asked, network_asked
+from hemiola.cli.values import read_count, read_output, read_seconds, read_size
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.simulate import simulate as run_simulation
@@ -147,8 +148,15 @@ def synthesize(
     answer(
         as_json,
         {
-            **asked_of(topology, printable(str(topology_file)), Conditions(), "fifo"),
+            **network_asked(topology, topology_file, changes, speeds),
+            **conditions_asked(Conditions(), "fifo"),
             "algorithm": algorithm,
+            "chunks_per_rank": chunks,
+            "seed": seed,
+            "latency": latency.value,
+            "time_limit_s": time_limit,
+            "root": root,
+            "file": None if out is None else printable(str(out)),
             **_data(found, bound, simulated, size),
         },
         *_report(found, topology, bound, simulated, size, out),

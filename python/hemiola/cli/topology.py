@@ -16,6 +16,7 @@ from hemiola.cli import options, values
 from hemiola.cli.inputs import read_topology, with_changed_links, without_nics
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, fitted, printable, table
+from hemiola.cli.question import network_asked
 from hemiola.errors import ArgumentError
 from hemiola.topology.named_nics import nics_in_words
 from hemiola.topology.summary import OddRank, Summary, parted_without, size_in_words, summarize
@@ -54,7 +55,8 @@ def show(
     """
     read = read_topology(source, speeds, changes)
     summary = summarize(read.topology, read.assumed)
-    answer(as_json, _summary_data(read, summary) if as_json else None, *_report(read, summary))
+    asked = network_asked(read.topology, source, changes, speeds)
+    answer(as_json, {**asked, **_summary_data(read, summary)} if as_json else None, *_report(read, summary))
     return 0 if summary.cut is None else 1
 
 
@@ -121,7 +123,19 @@ def convert(
     elif not as_json:
         typer.echo(to_yaml(topology), nl=False)
     if target is not None or as_json:
-        answer(as_json, _topology_data(topology) if as_json else None, _written(topology, target))
+        asked = network_asked(read.topology, source, speeds)
+        asked["topology_options"] |= {
+            "degrade": degrade,
+            "without_link": without_link,
+            "without_nic": without_nic,
+            "without_ranks": without_ranks,
+            "repeat": repeat,
+            "unwind": unwind,
+        }
+        asked["file"] = None if target is None else printable(str(target))
+        answer(
+            as_json, {**asked, **_topology_data(topology)} if as_json else None, _written(topology, target)
+        )
 
 
 @app.command()
@@ -143,7 +157,9 @@ def draw(
     from hemiola.view.topology import draw_topology
 
     draw_topology(topology, picture)
-    answer(as_json, {"picture": printable(str(picture)), **_size_data(topology)}, _written(topology, picture))
+    asked = network_asked(topology, source, changes, speeds)
+    data = {**asked, "picture": printable(str(picture)), **_size_data(topology)}
+    answer(as_json, data, _written(topology, picture))
 
 
 def _network_of(topology: Topology) -> int:

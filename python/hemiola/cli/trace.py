@@ -33,5 +33,5 @@ def trace(
     Example: hemiola trace records trace.json
     """
     count = save_trace(folder, path)
-    data = {"operation_count": count, "file": printable(str(path))}
+    data = {"folder": printable(str(folder)), "operation_count": count, "file": printable(str(path))}
     answer(as_json, data, Text(f"{counted(count, 'operation')} in {printable(str(path))}"))

@@ -8,7 +8,6 @@ import difflib
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from hemiola import algorithms, units
 from hemiola._core import Topology, kind_meant, op_meant
@@ -40,6 +39,11 @@ def read_nccl_size(text: str) -> int:
     """Read '64MiB', '4096', or '64M' as nccl-tests does: K, M and G alone are powers of 1,024."""
     shown = printable(text).strip()
     return read_size(f"{shown[:-1]}{shown[-1].upper()}i" if shown[-1:] in tuple("kKmMgG") else shown)
+
+
+def read_sizes(texts: Iterable[str]) -> list[int]:
+    """Read '4K,1M', comma-separated or one per text, as nccl-tests reads sizes, each once."""
+    return list(dict.fromkeys(read_nccl_size(part) for text in texts for part in text.split(",")))
 
 
 def read_seconds(text: str) -> float:
@@ -217,18 +221,6 @@ def read_conditions(
                     f"{option} names rank {rank}, but there are {rank_count} ranks (0 … {rank_count - 1})"
                 )
     return conditions
-
-
-def asked_of(topology: Topology, file: str, conditions: Conditions, network: str) -> dict[str, Any]:
-    """Return the question as documents repeat it: the topology's name and file, the conditions, the network model."""
-    return {
-        "topology": topology.name,
-        "topology_file": file,
-        "late": {str(rank): time for rank, time in conditions.late.items()},
-        "slow": slow_as_data(conditions),
-        "density": conditions.density,
-        "network": network,
-    }
 
 
 def read_output(text: str) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from hemiola._core import Schedule, Violation
 from hemiola.cli import options, values
 from hemiola.cli.inputs import load_schedule, read_text, read_topology
 from hemiola.cli.output import answer, console, fitted, printable, table, written
+from hemiola.cli.question import conditions_asked, network_asked
 from hemiola.cli.values import read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
 from hemiola.conditions import Conditions
@@ -24,7 +26,7 @@ from hemiola.errors import ArgumentError, FormatError
 from hemiola.synthesis import DEFAULT_NBYTES
 from hemiola.units import format_bytes, format_seconds
 from hemiola.verify import first_violation
-from hemiola.view.algorithm_time import AlgorithmTime
+from hemiola.view.algorithm_time import AlgorithmTime, TimesAtSize
 from hemiola.view.schedule_text import describe, step_cells
 
 #: The part of a schedule that is printed.
@@ -102,7 +104,7 @@ def _write_page(
 
     if Path(source).is_dir():
         path = printable(str(explore(source, html)))
-        answer(as_json, {"file": path, "bytes": html.stat().st_size}, Text(path))
+        answer(as_json, _page_data(source, html), Text(path))
         return
     if topology_file is None:
         raise ArgumentError("a page shows a schedule on a network; say which: --topology cluster.yaml")
@@ -113,7 +115,17 @@ def _write_page(
     )
     title = Path(printable(source)).name
     path = printable(str(explore(schedule, html, topology, nbytes, conditions, title=title)))
-    answer(as_json, {"file": path, "bytes": html.stat().st_size}, Text(path))
+    asked = {
+        **network_asked(topology, topology_file),
+        **conditions_asked(conditions),
+        "collective": schedule.collective.kind,
+        "nbytes": nbytes,
+    }
+    answer(as_json, {**_page_data(source, html), **asked}, Text(path))
+
+
+def _page_data(source: str, html: Path) -> dict[str, Any]:
+    return {"source": printable(source), "file": printable(str(html)), "bytes": html.stat().st_size}
 
 
 def _view_schedule(source: str, schedule: Schedule, chart: Path | None, as_json: bool) -> None:
@@ -125,7 +137,7 @@ def _view_schedule(source: str, schedule: Schedule, chart: Path | None, as_json:
     violation = first_violation(schedule)
     answer(
         as_json,
-        _schedule_data(schedule, violation) if as_json else None,
+        {"source": printable(source), **_schedule_data(schedule, violation)} if as_json else None,
         *_schedule_table(name, schedule),
         *([] if violation is None else [warning(name, violation)]),
         *written(chart),
@@ -176,23 +188,36 @@ def _schedule_data(schedule: Schedule, violation: Violation | None) -> dict[str,
 def _view_times(path: Path, chart: Path | None, as_json: bool) -> None:
     document = _read_document(path)
     try:
-        what = f"{document['collective']} of {format_bytes(document['nbytes'])}"
-        title = f"{what} over {document['rank_count']} ranks"
-        times = [_time(row) for row in document.get("algorithms") or document["alternatives"]]
+        of_ranks = f"over {document['rank_count']} ranks"
+        sizes = document.get("sizes") or [document]
+        size = f" of {format_bytes(sizes[0]['nbytes'])}" if len(sizes) == 1 else ""
+        title = f"{document['collective']}{size} {of_ranks}"
+        prefix = f"{document['collective']}_"
+        times = [_times_at_size(one) for one in sizes]
         conditions = _conditions(document)
-        bound_s = None if document["bound_s"] is None else float(document["bound_s"])
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise FormatError(
             f"'{printable(str(path))}': expected the output of 'run --json' or 'plan --json'"
         ) from None
     if chart is not None:
-        from hemiola.view.times import draw_times
+        from hemiola.view.over_sizes import draw_over_sizes
 
-        where = document.get("emulated") or document.get("topology") or path.name
-        draw_times(times, chart, title=f"{title}, {printable(where)}", conditions=conditions, bound_s=bound_s)
-    answer(
-        as_json, document, _times_table(title, times, prefix=f"{document['collective']}_"), *written(chart)
-    )
+        where = printable(document.get("topology") or path.name)
+        draw_over_sizes(times, chart, title=f"{title}, {where}", conditions=conditions, prefix=prefix)
+    tables = [
+        _times_table(
+            f"{document['collective']} of {format_bytes(one.nbytes)} {of_ranks}", one.times, prefix=prefix
+        )
+        for one in times
+    ]
+    answer(as_json, document, *tables, *written(chart))
+
+
+def _times_at_size(document: dict[str, Any]) -> TimesAtSize:
+    """Read one size of a document of `run`, or the one of a document of `plan`."""
+    rows = document["algorithms"] if "algorithms" in document else document["alternatives"]
+    bound_s = None if document["bound_s"] is None else float(document["bound_s"])
+    return TimesAtSize(int(document["nbytes"]), tuple(_time(row) for row in rows), bound_s)
 
 
 def _time(row: dict[str, Any]) -> AlgorithmTime:
@@ -216,7 +241,7 @@ def _conditions(document: dict[str, Any]) -> Conditions:
     return Conditions(late, slow, float(document.get("density", 1.0)))
 
 
-def _times_table(title: str, times: list[AlgorithmTime], *, prefix: str) -> RenderableType:
+def _times_table(title: str, times: Sequence[AlgorithmTime], *, prefix: str) -> RenderableType:
     shown = table("algorithm", "predicted", "measured", title=title, left=("algorithm",))
     for time in times:
         known = (

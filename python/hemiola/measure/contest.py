@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms side by side: the same collective on real buffers by each of them, beside its prediction and the bound."""
+"""Algorithms side by side: the same collective on real buffers by each of them, at each size, beside its prediction,
+the bound, and other libraries."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from hemiola.errors import ArgumentError
 from hemiola.launch import launch
 from hemiola.measure.joined import everybodys
 from hemiola.measure.pattern import Pattern
+from hemiola.measure.peers import Gloo, check_peers, running
 from hemiola.measure.reports import Reports, report
 from hemiola.measure.trial import Measured, RankTimes, Trial, check_room, combine, measure
 from hemiola.planner import plan
@@ -34,14 +36,15 @@ from hemiola.verify import refuse_wrong
 class Contest:
     """A comparison: a collective on known data by several algorithms, each repeated.
 
-    `algorithms` holds names, or "auto" for the planner's choice, or "all" for everything that can run it; `schedules`
-    holds schedules of your own with their labels. `emulate` is the cluster to imitate; None means this machine as it
-    is.
+    `patterns` holds the data of each size, of one collective over as many ranks. `algorithms` holds names, or "auto"
+    for the planner's choice, or "all" for everything that can run it; `schedules` holds schedules of your own with
+    their labels, and `peers` other libraries. `emulate` is the cluster to imitate; None means this machine as it is.
     """
 
-    pattern: Pattern
+    patterns: tuple[Pattern, ...]
     algorithms: tuple[str, ...] = ("auto",)
     schedules: tuple[tuple[str, Schedule], ...] = ()
+    peers: tuple[str, ...] = ()
     emulate: Topology | None = None
     conditions: Conditions = field(default_factory=Conditions)
     in_place: bool = False
@@ -51,37 +54,48 @@ class Contest:
 
 @dataclass(frozen=True)
 class Row:
-    """One schedule's result: the simulation's prediction, in seconds, and the measurement."""
+    """One schedule's result: the simulation's prediction, in seconds, and the measurement. A peer has only the last."""
 
     label: str
-    step_count: int
-    predicted_s: float
+    step_count: int | None
+    predicted_s: float | None
     measured: Measured
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The result, the fastest first, the planner's choice among all that could run, and the late ranks."""
+class AtSize:
+    """The result at one size, the fastest first, and the planner's choice among all that could run."""
 
-    contest: Contest
-    topology: Topology
+    pattern: Pattern
     bound: LowerBound
     planned: str
     rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result at each size, and the late ranks."""
+
+    contest: Contest
+    topology: Topology
+    sizes: tuple[AtSize, ...]
     arrivals: Arrivals
     health: Health
 
 
 def compare(
-    contest: Contest, on_measured: Callable[[str, Measured], None] | None = None, *, job: Job | None = None
+    contest: Contest,
+    on_measured: Callable[[Pattern, str, Measured], None] | None = None,
+    *,
+    job: Job | None = None,
 ) -> Comparison:
     """Run a contest on local processes, or as one of the ranks of a job.
 
     Parameters
     ----------
     contest : Contest.
-    on_measured : optional; called with each algorithm's label and times as soon as it is measured: in another
-        thread; in a job on rank 0.
+    on_measured : optional; called with the data, each algorithm's label and its times as soon as it is measured: in
+        another thread; in a job on rank 0.
     job : Job, optional, of which this process is a rank already, and all call this.
 
     Returns
@@ -92,7 +106,10 @@ def compare(
     Raises
     ------
     ArgumentError
-        for an algorithm that does not exist or cannot run this, conditions that do not fit or have no cluster.
+        for no data, an algorithm or peer that does not exist or cannot run this, conditions that do not fit or have no
+        cluster.
+    MissingPackageError
+        for a peer without PyTorch.
     LostRankError, TimeoutError, FailedRankError
         as the ranks raised them.
 
@@ -102,43 +119,67 @@ def compare(
     """
     _check(contest, None if job is None else job.host_rank_count)
     asked, contest = contest, _settled(contest)
-    pattern, emulated = contest.pattern, contest.emulate
+    emulated = contest.emulate
     conditions = None if emulated is None else contest.conditions
 
-    def take(_: int, seen: Sequence[tuple[str, RankTimes]]) -> None:
+    def take(_: int, seen: Sequence[_Told]) -> None:
         if on_measured is not None:
-            times = [one for _, one in seen]
-            on_measured(seen[0][0], combine(pattern, times, spaced=emulated is not None))
+            place, label, _times = seen[0]
+            pattern = contest.patterns[place]
+            on_measured(pattern, label, _combined(contest, pattern, [times for *_, times in seen]))
 
     if job is not None:
         with init(emulate=emulated, conditions=conditions) as comm:
 
-            def tell(index: int, own: tuple[str, RankTimes]) -> None:
+            def tell(index: int, own: _Told) -> None:
                 seen = everybodys(comm, own)
                 if comm.rank == 0:
                     take(index, seen)
 
             reports = everybodys(comm, _contend_in(comm, contest, tell))
     else:
-        with Reports(pattern.rank_count, take) as told:
+        with Reports(contest.patterns[0].rank_count, take) as told:
             reports = launch(
-                _contend, pattern.rank_count, contest, told.path, emulate=emulated, conditions=conditions
+                _contend,
+                contest.patterns[0].rank_count,
+                contest,
+                told.path,
+                emulate=emulated,
+                conditions=conditions,
             )
     topology, fastest, _, arrivals, health = reports[0]
-    bound = lower_bound(
-        fastest, pattern.kind, pattern.nbytes, conditions=contest.conditions, root=pattern.root
+    sizes = tuple(
+        _at_size(contest, pattern, topology, fastest, [times[place] for _, _, times, *_ in reports])
+        for place, pattern in enumerate(contest.patterns)
     )
-    chosen = plan(topology, pattern.kind, pattern.nbytes, contest.conditions, root=pattern.root)
+    return Comparison(asked, topology, sizes, arrivals, health)
+
+
+def _at_size(
+    contest: Contest,
+    pattern: Pattern,
+    topology: Topology,
+    fastest: Topology,
+    times: Sequence[Sequence[RankTimes]],
+) -> AtSize:
+    """Put the ranks' times of each contestant beside its prediction."""
+    conditions = contest.conditions
+    bound = lower_bound(fastest, pattern.kind, pattern.nbytes, conditions=conditions, root=pattern.root)
+    chosen = plan(topology, pattern.kind, pattern.nbytes, conditions, root=pattern.root)
     rows = []
-    for index, (label, schedule) in enumerate(schedules_of(contest, topology).items()):
-        timeline = simulate(schedule, topology, pattern.nbytes, contest.conditions)
-        measured = combine(
-            pattern, [times[index] for _, _, times, *_ in reports], spaced=emulated is not None
-        )
-        rows.append(Row(label, schedule.step_count, timeline.seconds, measured))
+    measured = [_combined(contest, pattern, ranks) for ranks in zip(*times, strict=True)]
+    schedules = schedules_of(contest, pattern, topology)
+    for (label, schedule), one in zip(schedules.items(), measured[: len(schedules)], strict=True):
+        timeline = simulate(schedule, topology, pattern.nbytes, conditions)
+        rows.append(Row(label, schedule.step_count, timeline.seconds, one))
+    for name, one in zip(contest.peers, measured[len(schedules) :], strict=True):
+        rows.append(Row(name, None, None, one))
     rows.sort(key=lambda row: row.measured.p50_s)
-    winner = chosen.alternatives[0].label
-    return Comparison(asked, topology, bound, winner, tuple(rows), arrivals, health)
+    return AtSize(pattern, bound, chosen.alternatives[0].label, tuple(rows))
+
+
+def _combined(contest: Contest, pattern: Pattern, ranks: Sequence[RankTimes]) -> Measured:
+    return combine(pattern, ranks, spaced=contest.emulate is not None)
 
 
 def _settled(contest: Contest) -> Contest:
@@ -149,28 +190,29 @@ def _settled(contest: Contest) -> Contest:
     return replace(contest, emulate=cluster, conditions=conditions)
 
 
-def schedules_of(contest: Contest, topology: Topology) -> dict[str, Schedule]:
+def schedules_of(contest: Contest, pattern: Pattern, topology: Topology) -> dict[str, Schedule]:
     """List the contestants on a topology, by label: the same on every rank and in the process that launched them."""
-    pattern, conditions = contest.pattern, contest.conditions
+    conditions = contest.conditions
     found = {}
     if "auto" in contest.algorithms:
         chosen = plan(topology, pattern.kind, pattern.nbytes, conditions, root=pattern.root)
         found[chosen.alternatives[0].label] = chosen.schedule
-    for one in _able(contest, port_speed(topology, conditions)):
+    for one in _able(contest, pattern, port_speed(topology, conditions)):
         if "all" in contest.algorithms or one.name in contest.algorithms:
             found[one.label] = one.generate()
     return {**found, **dict(contest.schedules)}
 
 
-def _able(contest: Contest, speed: PortSpeed) -> list[Candidate]:
+def _able(contest: Contest, pattern: Pattern, speed: PortSpeed) -> list[Candidate]:
     """List the algorithms that can run a contest's collective, by name."""
-    pattern = contest.pattern
     task = Task(pattern.kind, pattern.rank_count, pattern.nbytes, speed, contest.conditions, pattern.root)
     return sorted(candidates(task), key=lambda one: (one.name, one.variant))
 
 
-#: One rank's view: the network, and the fastest that it could be, times, the late ranks, and the slow ports.
-_Seen = tuple[Topology, Topology, list[RankTimes], Arrivals, Health]
+#: One rank's view: the network, and the fastest that it could be, times by size, the late ranks, and the slow ports.
+_Seen = tuple[Topology, Topology, list[list[RankTimes]], Arrivals, Health]
+#: One measurement of a rank: the place of its size, its label, and its times.
+_Told = tuple[int, str, RankTimes]
 
 
 def _contend(contest: Contest, told: Path) -> _Seen:
@@ -179,32 +221,43 @@ def _contend(contest: Contest, told: Path) -> _Seen:
     return _contend_in(comm, contest, lambda index, times: report(told, index, comm.rank, times))
 
 
-def _contend_in(
-    comm: Communicator, contest: Contest, tell: Callable[[int, tuple[str, RankTimes]], None]
-) -> _Seen:
-    taking_part = schedules_of(contest, comm.topology)
-    times = []
-    with ProgressBar("measuring") as bar:
-        for index, (label, schedule) in enumerate(taking_part.items()):
-            trial = Trial(
-                pattern=contest.pattern,
-                schedule=schedule,
-                in_place=contest.in_place,
-                spaced=contest.emulate is not None,
-                warmups=contest.warmups,
-                repeats=contest.repeats,
-            )
-            times.append(measure(comm, trial))
-            tell(index, (label, times[-1]))
-            if comm.rank == 0:
-                bar(index + 1, len(taking_part))
+def _contend_in(comm: Communicator, contest: Contest, tell: Callable[[int, _Told], None]) -> _Seen:
+    taking_part = [schedules_of(contest, pattern, comm.topology) for pattern in contest.patterns]
+    count = sum(map(len, taking_part)) + len(contest.peers) * len(contest.patterns)
+    times: list[list[RankTimes]] = [[] for _ in contest.patterns]
+    with ProgressBar("measuring") as bar, running(contest.peers, comm) as libraries:
+        index = 0
+        for place, (pattern, schedules) in enumerate(zip(contest.patterns, taking_part, strict=True)):
+            contestants: list[tuple[str, Schedule | None, Gloo | None]] = [
+                *((label, schedule, None) for label, schedule in schedules.items()),
+                *((name, None, library) for name, library in libraries.items()),
+            ]
+            for label, schedule, library in contestants:
+                trial = Trial(
+                    pattern=pattern,
+                    schedule=schedule,
+                    in_place=contest.in_place and library is None,
+                    spaced=contest.emulate is not None,
+                    warmups=contest.warmups,
+                    repeats=contest.repeats,
+                )
+                times[place].append(measure(comm, trial, library))
+                tell(index, (place, label, times[place][-1]))
+                index += 1
+                if comm.rank == 0:
+                    bar(index, count)
     return comm.topology, comm.fastest_topology, times, comm.arrivals(), comm.health()
 
 
 def _check(contest: Contest, ranks_here: int | None) -> None:
     """Refuse what the ranks would refuse, before they are started."""
-    check_room(contest.pattern, ranks_here)
-    ranks = contest.pattern.rank_count
+    if not contest.patterns:
+        raise ArgumentError("nothing to run: expected at least one size, found none")
+    for pattern in contest.patterns:
+        check_room(pattern, ranks_here)
+    first = contest.patterns[0]
+    check_peers(contest.peers, first, contest.emulate)
+    ranks = first.rank_count
     if contest.emulate is not None and contest.emulate.rank_count != ranks:
         raise ArgumentError(f"expected a cluster of {ranks} ranks, found {contest.emulate.rank_count}")
     if contest.emulate is None and (contest.conditions.late or contest.conditions.slow):
@@ -218,12 +271,16 @@ def _check(contest: Contest, ranks_here: int | None) -> None:
     if not contest.algorithms and not contest.schedules:
         raise ArgumentError("nothing to run: expected an algorithm, 'auto', 'all', or a schedule")
     for label, schedule in contest.schedules:
-        _check_schedule(label, schedule, contest.pattern)
+        if label in contest.peers:
+            raise ArgumentError(
+                f"expected a schedule of another name than the peer '{label}'; rename its file"
+            )
+        _check_schedule(label, schedule, first)
     # Which algorithms are able does not depend on the speed.
-    able = {one.name for one in _able(contest, PortSpeed(1e-6, 1e9))}
+    able = {one.name for one in _able(contest, first, PortSpeed(1e-6, 1e9))}
     for name in contest.algorithms:
         if name not in (*able, "auto", "all"):
-            raise ArgumentError(_unable(name, contest.pattern, sorted(able)))
+            raise ArgumentError(_unable(name, first, sorted(able)))
 
 
 def _check_schedule(label: str, schedule: Schedule, pattern: Pattern) -> None:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hemiola import algorithms
 from hemiola._core import Topology
+from hemiola.bounds import lower_bound
 from hemiola.communicator import Communicator, init
 from hemiola.communicator.launch_environment import Job
 from hemiola.conditions import Conditions
@@ -16,20 +17,24 @@ from hemiola.errors import ArgumentError
 from hemiola.launch import launch
 from hemiola.measure.joined import everybodys
 from hemiola.measure.pattern import Pattern
+from hemiola.measure.peers import check_peers, running
 from hemiola.measure.reports import Reports, report
 from hemiola.measure.trial import Measured, RankTimes, Trial, check_room, combine, measure
 from hemiola.progress import ProgressBar
+from hemiola.topology.named_nics import settled
 
 
 @dataclass(frozen=True)
 class Sweep:
     """The sizes to measure: a pattern per size, by one algorithm or by the planner's choice for each size (None).
 
-    `emulate` is the cluster to imitate; None means this machine as it is.
+    `peers` are other libraries to measure at each size, and `emulate` is the cluster to imitate; None means this
+    machine as it is.
     """
 
     patterns: tuple[Pattern, ...]
     algorithm: str | None = None
+    peers: tuple[str, ...] = ()
     emulate: Topology | None = None
     conditions: Conditions = field(default_factory=Conditions)
     warmups: int = 5
@@ -38,12 +43,15 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Line:
-    """One size: the algorithm that ran, and its measurement out of place and in place."""
+    """One size: the algorithm that ran, its measurement out of place and in place, the time in seconds that no schedule
+    can beat, and the peers' measurements out of place."""
 
     pattern: Pattern
     algorithm: str
     out_of_place: Measured
     in_place: Measured
+    bound_s: float
+    peers: Mapping[str, Measured]
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,8 @@ class _Seen:
     algorithm: str
     out_of_place: RankTimes
     in_place: RankTimes
+    bound_s: float
+    peers: Mapping[str, RankTimes]
 
 
 def run_sweep(
@@ -74,7 +84,9 @@ def run_sweep(
     Raises
     ------
     ArgumentError
-        for an algorithm that cannot run this, late or slow ranks without a cluster, no sizes or no repetitions.
+        for an algorithm or peer that cannot run this, late or slow ranks without a cluster, no sizes or no repetitions.
+    MissingPackageError
+        for a peer without PyTorch.
     LostRankError, TimeoutError, FailedRankError
         as the ranks raised them.
     """
@@ -111,7 +123,7 @@ def _measure_sizes(sweep: Sweep, reports: Path) -> None:
 
 
 def _measure_sizes_of(comm: Communicator, sweep: Sweep, tell: Callable[[int, _Seen], None]) -> None:
-    with ProgressBar("measuring") as bar:
+    with ProgressBar("measuring") as bar, running(sweep.peers, comm) as libraries:
         for index, pattern in enumerate(sweep.patterns):
             trial = Trial(
                 pattern=pattern,
@@ -121,10 +133,26 @@ def _measure_sizes_of(comm: Communicator, sweep: Sweep, tell: Callable[[int, _Se
                 repeats=sweep.repeats,
             )
             name = sweep.algorithm or comm.plan(pattern.kind, pattern.nbytes, pattern.root).name
-            seen = _Seen(name, measure(comm, trial), measure(comm, replace(trial, in_place=True)))
+            seen = _Seen(
+                name,
+                measure(comm, trial),
+                measure(comm, replace(trial, in_place=True)),
+                _bound_s(comm, sweep, pattern),
+                {peer: measure(comm, trial, library) for peer, library in libraries.items()},
+            )
             tell(index, seen)
             if comm.rank == 0:
                 bar(index + 1, len(sweep.patterns))
+
+
+def _bound_s(comm: Communicator, sweep: Sweep, pattern: Pattern) -> float:
+    """Return what no schedule can beat, on rank 0; 0 elsewhere."""
+    if comm.rank != 0:
+        return 0.0
+    network, conditions = comm.fastest_topology, sweep.conditions
+    if sweep.emulate is not None:
+        _, conditions = settled(sweep.emulate, conditions)
+    return float(lower_bound(network, pattern.kind, pattern.nbytes, conditions, pattern.root).seconds)
 
 
 def _line(sweep: Sweep, index: int, seen: Sequence[_Seen]) -> Line:
@@ -134,6 +162,8 @@ def _line(sweep: Sweep, index: int, seen: Sequence[_Seen]) -> Line:
         seen[0].algorithm,
         combine(pattern, [rank.out_of_place for rank in seen], spaced=spaced),
         combine(pattern, [rank.in_place for rank in seen], spaced=spaced),
+        seen[0].bound_s,
+        {peer: combine(pattern, [rank.peers[peer] for rank in seen], spaced=spaced) for peer in sweep.peers},
     )
 
 
@@ -143,6 +173,7 @@ def _check(sweep: Sweep, ranks_here: int | None) -> None:
         raise ArgumentError("nothing to measure: expected at least one size and one repetition")
     pattern = sweep.patterns[0]
     check_room(max(sweep.patterns, key=lambda each: each.nbytes), ranks_here)
+    check_peers(sweep.peers, pattern, sweep.emulate)
     if sweep.algorithm is None:
         return
     entry = algorithms.get(sweep.algorithm)

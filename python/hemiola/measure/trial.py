@@ -8,6 +8,7 @@ after the timed repetitions, in calls of their own."""
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from hemiola.communicator import Communicator
 from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import memory_bytes
 from hemiola.measure.pattern import REDUCING, ROOTED, Array, Pattern
+from hemiola.measure.peers import Gloo
 from hemiola.units import format_bytes
 
 
@@ -91,9 +93,10 @@ def check_room(pattern: Pattern, ranks_here: int | None = None) -> None:
         )
 
 
-def measure(comm: Communicator, trial: Trial) -> RankTimes:
-    """Run a trial as one of the ranks; all of them call this with the same trial."""
-    buffers = _Buffers(comm, trial)
+def measure(comm: Communicator, trial: Trial, peer: Gloo | None = None) -> RankTimes:
+    """Run a trial as one of the ranks, by a peer instead where there is one; all of them call this with the same
+    trial."""
+    buffers = _Buffers(comm, trial, peer)
     wrong = buffers.check()
     buffers.clear()
     for _ in range(trial.warmups):
@@ -119,21 +122,22 @@ def combine(pattern: Pattern, ranks: Sequence[RankTimes], *, spaced: bool) -> Me
 class _Buffers:
     """One rank's arrays of a trial, and the call on them."""
 
-    def __init__(self, comm: Communicator, trial: Trial) -> None:
+    def __init__(self, comm: Communicator, trial: Trial, peer: Gloo | None) -> None:
         self._pattern = trial.pattern
         self._rank = comm.rank
         self._brought = trial.pattern.input_of(comm.rank)
         self._input, self._output = self._place(trial.in_place)
-        self._collective: Callable[..., object] = getattr(comm, trial.pattern.kind)
-        self._options: dict[str, Any] = {"schedule": trial.schedule, "out": self._output, "sparse": False}
+        #: Runs the collective once.
+        self.call: Callable[[], object]
+        if peer is not None:
+            self.call = peer.call(trial.pattern, comm.rank, self._input, self._output)
+            return
+        options: dict[str, Any] = {"schedule": trial.schedule, "out": self._output, "sparse": False}
         if trial.pattern.kind in REDUCING:
-            self._options["op"] = trial.pattern.op
+            options["op"] = trial.pattern.op
         if trial.pattern.kind in ROOTED:
-            self._options["root"] = trial.pattern.root
-
-    def call(self) -> None:
-        """Run the collective once."""
-        self._collective(self._input, **self._options)
+            options["root"] = trial.pattern.root
+        self.call = functools.partial(getattr(comm, trial.pattern.kind), self._input, **options)
 
     def check(self) -> int:
         """Run once on the pattern's data and count wrong elements."""

@@ -26,3 +26,12 @@ class AlgorithmTime:
         """Take the median of repetitions, and a whisker from their 10th to their 99th percentile."""
         p10_s, p50_s, p99_s = (float(one) for one in np.percentile(durations_s, [10, 50, 99]))
         return cls(name, p50_s, predicted_s, (p10_s, p99_s))
+
+
+@dataclass(frozen=True)
+class TimesAtSize:
+    """The times of all algorithms for one size in bytes, beside the bound in seconds; None where there is none."""
+
+    nbytes: int
+    times: tuple[AlgorithmTime, ...]
+    bound_s: float | None = None
