@@ -7,6 +7,7 @@ import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from hemiola.simulate import simulate
 from papers.report import Report
 
 _LATENCY_S = 50e-6
-_KIND = "all_reduce"
+_KIND: Final = "all_reduce"
 _TIMEOUT_S = 300.0
 MIB = 1 << 20
 

@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_origin
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "hemiola"
 
@@ -66,7 +66,7 @@ def _door(module: ModuleType, source_of: Sources) -> Iterator[Entry]:
         full = f"{module.__name__}.{name}"
         if isinstance(value, ModuleType):
             yield Entry(f"{full}: module")
-        elif not hasattr(value, "__qualname__"):
+        elif not hasattr(value, "__qualname__") or get_origin(value) is Literal:
             yield Entry(f"{full} = {value!r}")
         elif (
             module.__name__ != "hemiola" and getattr(importlib.import_module("hemiola"), name, None) is value

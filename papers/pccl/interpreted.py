@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from papers.pccl.mpi4py_rank import ORDERS, RESULTS, Order, Result
 from papers.report import Report
 
 _TIMEOUT_S = 300.0
-_KIND = "reduce_scatter"
+_KIND: Final = "reduce_scatter"
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,20 @@ A rank is a GCD on Frontier (two to a GPU), a GPU on Perlmutter."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from hemiola import topologies
 from hemiola._core import Topology
+from hemiola.arguments.names import Kind
 from hemiola.errors import ArgumentError
 
 MIB = 1 << 20
 #: [PCCL, §5.1]; its MB are taken as 2^20 bytes.
 SIZES_MIB = (16, 32, 64, 128, 256, 512, 1024)
 RANK_COUNTS = (32, 64, 128, 256, 512, 1024, 2048)
-KINDS = ALL_GATHER, REDUCE_SCATTER = "all_gather", "reduce_scatter"
+ALL_GATHER: Final = "all_gather"
+REDUCE_SCATTER: Final = "reduce_scatter"
+KINDS: tuple[Kind, ...] = (ALL_GATHER, REDUCE_SCATTER)
 
 
 @dataclass(frozen=True)

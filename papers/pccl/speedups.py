@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 
+from hemiola.arguments.names import Kind
 from hemiola.planner import plan
 from papers.pccl.closed_forms import pccl_s, rings_s, shuffle_s
 from papers.pccl.fitted import Fitted, fitted
@@ -25,7 +26,7 @@ class Planned:
 
 
 @lru_cache(maxsize=1024)
-def planned(machine: Machine, kind: str, rank_count: int, nbytes: int) -> Planned:
+def planned(machine: Machine, kind: Kind, rank_count: int, nbytes: int) -> Planned:
     """Plan on the machine's network; `cpu_s` includes no making of the network or the schedule."""
     network = machine.network(rank_count)
     began = time.process_time()

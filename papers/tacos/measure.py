@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from hemiola.synthesis import forest, search
 MB, GB, GIB = 10**6, 10**9, 1 << 30
 #: The paper's links unless it says otherwise [TACOS, §V-B].
 LINK = {"latency_s": 0.5e-6, "bandwidth": 50e9}
-KIND = "all_reduce"
+KIND: Final = "all_reduce"
 #: Chunks per rank that are tried; schedules of more transfers than the limit are not.
 CHUNKS_PER_RANK = (1, 2, 4, 8, 16, 32)
 #: Pieces down each tree of the other generator that are tried, on networks that it serves.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hemiola import algorithms, codecs, errors, synthesis, topologies, units
     from hemiola._core import Collective, PremulSum, RawMemory, Schedule, ScheduleFile, Topology, Violation
+    from hemiola.arguments.names import Kind, Op
     from hemiola.bounds import LowerBound, lower_bound
     from hemiola.communicator import Communicator, Handle
     from hemiola.communicator.calibrate import calibrate
@@ -65,12 +66,14 @@ __all__ = [
     "Handle",
     "HemiolaError",
     "InternalError",
+    "Kind",
     "LostRankError",
     "LowerBound",
     "MinorityError",
     "MismatchError",
     "MissingPackageError",
     "NotExecutableError",
+    "Op",
     "Plan",
     "PremulSum",
     "Pruner",
@@ -120,6 +123,7 @@ _HOME = {
             "Topology",
             "Violation",
         ),
+        "hemiola.arguments.names": ("Kind", "Op"),
         "hemiola.bounds": ("LowerBound", "lower_bound"),
         "hemiola.communicator": ("Communicator", "Handle", "calibrate", "init"),
         "hemiola.conditions": ("Conditions",),

@@ -11,6 +11,7 @@ from hemiola._core import Bound, Topology, exchange_lower_bounds, lower_bounds
 from hemiola.algorithms.block_sizes import BlockSizes, SizeTable
 from hemiola.algorithms.task import bytes_and_sizes
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.conditions import Conditions, least_share
 from hemiola.errors import ArgumentError
 from hemiola.progress import ProgressBar
@@ -70,7 +71,7 @@ class LowerBound:
 @typed
 def lower_bound(
     topology: Topology,
-    kind: str,
+    kind: Kind,
     nbytes: int | SizeTable,
     conditions: Conditions | None = None,
     root: int = 0,
@@ -163,7 +164,7 @@ def _bounded_blocks(topology: Topology, sizes: BlockSizes, now: Conditions) -> L
 
 
 def _bounded(
-    topology: Topology, kind: str, nbytes: int, now: Conditions, root: int, ports: str
+    topology: Topology, kind: Kind, nbytes: int, now: Conditions, root: int, ports: str
 ) -> LowerBound:
     def found(of_kind: str, size: float) -> list[Bound]:
         late, slow = dict(now.late), now.slow_ranks

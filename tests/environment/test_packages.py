@@ -31,7 +31,17 @@ NEED_EXTRAS = (
     "hemiola.topology.graphs",
     *(
         f"hemiola.view.{name}"
-        for name in ("arrivals", "losses", "step_arrows", "steps", "style", "timeline", "times", "topology")
+        for name in (
+            "arrivals",
+            "losses",
+            "over_sizes",
+            "step_arrows",
+            "steps",
+            "style",
+            "timeline",
+            "times",
+            "topology",
+        )
     ),
 )
 

@@ -27,6 +27,17 @@ def blocking_calls_return_arrays(comm: hm.Communicator, x: Floats, s: hm.Schedul
     print(a, some, d)
 
 
+def misspelt_names_are_known(comm: hm.Communicator, x: Floats, t: hm.Topology) -> None:
+    kind: hm.Kind = "all_reduce"
+    op: hm.Op = "max"
+    comm.all_reduce(x, op)
+    comm.all_reduce(x, "maxx")  # type: ignore[arg-type]
+    hm.plan(t, kind, 1)
+    hm.plan(t, "all_reduse", 1)  # type: ignore[arg-type]
+    hm.sweep(t, ["all_reduce", "gather"], 8)
+    hm.sweep(t, ["all_reduce", "gether"], 8)  # type: ignore[list-item]
+
+
 def background_calls_return_handles(comm: hm.Communicator, x: Floats, s: hm.Schedule) -> None:
     h: hm.Handle[Floats] = comm.start_all_reduce(x)
     h = comm.start_reduce_scatter(x, "min")

@@ -16,6 +16,7 @@ from hemiola.algorithms.fewest_pieces import fewest_up_to
 from hemiola.algorithms.from_task import OF_A_TOPOLOGY, SETTLED, arguments_from
 from hemiola.algorithms.task import Candidate, Task
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind, as_kind
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.topology.port_speed import PortSpeed
@@ -70,7 +71,7 @@ class Algorithm:
     """
 
     name: str
-    kind: str
+    kind: Kind
     paper: Paper
     idea: str
     sizes: str
@@ -414,7 +415,7 @@ def from_core(entry: core.Algorithm) -> Algorithm:
     returned_by = {returned: getattr(core, name) for name, returned in reversed(entry.functions)}
     return Algorithm(
         name=entry.name,
-        kind=entry.kind,
+        kind=as_kind(entry.kind),
         paper=Paper(*entry.paper),
         idea=entry.idea,
         sizes=entry.sizes,

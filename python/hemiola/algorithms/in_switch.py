@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hemiola._core import Collective, Schedule, Topology
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.errors import ArgumentError, NotExecutableError
 
 #: A piece that moves between a rank and the switch: step, src, dst, chunk, whether it is added.
@@ -37,7 +38,7 @@ class InSwitch:
     """
 
     name: str
-    kind: str
+    kind: Kind
     topology: Topology
     switch: int
     root: int
@@ -200,7 +201,7 @@ IN_SWITCH: dict[str, tuple[Callable[..., InSwitch], tuple[str, ...]]] = {
 NAMES = frozenset(f"{kind}_in_switch" for kind in IN_SWITCH)
 
 
-def able_switch(topology: Topology, kind: str) -> int | None:
+def able_switch(topology: Topology, kind: Kind) -> int | None:
     """Return the first switch that can do a collective for all ranks: it has the abilities, and a link to and from each
     rank; None where there is none."""
     if topology.rank_count < 2 or kind not in IN_SWITCH:
@@ -209,7 +210,7 @@ def able_switch(topology: Topology, kind: str) -> int | None:
     return next((switch for switch in able if _is_able(topology, kind, switch)), None)
 
 
-def _is_able(topology: Topology, kind: str, switch: int) -> bool:
+def _is_able(topology: Topology, kind: Kind, switch: int) -> bool:
     links, n = topology.links, topology.rank_count
     up = links["src"][links["dst"] == switch]
     down = links["dst"][links["src"] == switch]
@@ -219,7 +220,7 @@ def _is_able(topology: Topology, kind: str, switch: int) -> bool:
 
 
 def _made(
-    kind: str, topology: Topology, pieces: int, rows: Callable[[int, int], Iterator[_Row]], root: int = 0
+    kind: Kind, topology: Topology, pieces: int, rows: Callable[[int, int], Iterator[_Row]], root: int = 0
 ) -> InSwitch:
     switch = able_switch(topology, kind)
     if switch is None:
@@ -236,7 +237,7 @@ def _made(
     return InSwitch(f"{kind}_in_switch", kind, topology, switch, root, pieces, schedule)
 
 
-def _promise(kind: str, n: int, pieces: int, root: int) -> tuple[Collective, list[int]]:
+def _promise(kind: Kind, n: int, pieces: int, root: int) -> tuple[Collective, list[int]]:
     """Return the collective of the n ranks and the switch, and the weights of its chunks: 0 for those of the switch,
     which nobody sends."""
     if kind == "broadcast":
@@ -278,7 +279,7 @@ def _all_gather_rows(n: int, pieces: int) -> Iterator[_Row]:
             yield from ((piece + 1, n, rank, chunk, False) for rank in range(n) if rank != owner)
 
 
-def seconds_by_formula(kind: str, topology: Topology, switch: int, nbytes: int, pieces: int) -> float:
+def seconds_by_formula(kind: Kind, topology: Topology, switch: int, nbytes: int, pieces: int) -> float:
     """Return the time of a collective in a switch, as `InSwitch.formula_s` says; it needs no schedule."""
     if nbytes == 0:
         return topology.launch_s

@@ -22,6 +22,7 @@ from hemiola.algorithms import (
 from hemiola.algorithms.algorithm import Algorithm, from_core
 from hemiola.algorithms.task import Candidate, Task
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.conditions import refuse_density
 from hemiola.errors import ArgumentError
 
@@ -67,7 +68,7 @@ def register(algorithm: Algorithm) -> Algorithm:
 
 
 @typed
-def names(kind: str | None = None, *, needs: str | None = "") -> list[str]:
+def names(kind: Kind | None = None, *, needs: str | None = "") -> list[str]:
     """List the names of algorithms, of those for one collective if `kind` is given.
 
     Parameters

@@ -16,6 +16,7 @@ from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola._core import algorithms as core
 from hemiola.algorithms.block_sizes import BlockSizes, SizeTable
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.topology.grid_of import Grid, grid_of
@@ -40,7 +41,7 @@ class Task:
     `most_transfers` of a schedule can be simulated; None for as many as a plan with the usual effort has time for.
     """
 
-    kind: str
+    kind: Kind
     rank_count: int
     nbytes: int
     speed: PortSpeed
@@ -221,7 +222,7 @@ def _is_compiled(generate: Callable[[], object]) -> bool:
     return generate.func is getattr(core, getattr(generate.func, "__name__", ""), None)
 
 
-def bytes_and_sizes(nbytes: int | SizeTable, kind: str, rank_count: int) -> tuple[int, BlockSizes | None]:
+def bytes_and_sizes(nbytes: int | SizeTable, kind: Kind, rank_count: int) -> tuple[int, BlockSizes | None]:
     """Tell a number of bytes from sizes of blocks; return a rank's bytes, on average, and the sizes, if there are any.
 
     Raises ArgumentError where sizes are wrong, or for another collective than an all_to_all.

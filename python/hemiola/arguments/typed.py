@@ -2,7 +2,8 @@
 """`typed`: a function of the API that looks at its arguments' types before it does anything.
 
 Whether a value fits an annotation is decided as generously as Python is: a NumPy integer is a whole number, a list is a
-sequence. A text is no sequence."""
+sequence. A text is no sequence. Any text may stand for a collective or an operation: functions understand other names,
+too, or say which one is meant."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from hemiola.arguments.names import NAMES
 from hemiola.arguments.words import MAPPINGS, SEQUENCES, UNIONS, complaint
 from hemiola.errors import ArgumentTypeError
 
@@ -109,7 +111,7 @@ def _fits_generic(origin: Any, inner: tuple[Any, ...], value: Any) -> bool:
         wanted = inner[:1] * len(value) if _has_items(value) and inner[-1:] == (...,) else inner
         return _has_items(value) and len(value) == len(wanted) and all(map(fits, wanted, value))
     if origin is typing.Literal:
-        return value in inner
+        return isinstance(value, str) if inner in NAMES else value in inner
     return isinstance(value, origin) if isinstance(origin, type) else True
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from hemiola.arguments.names import NAMES
+
 #: The origins of annotations: of `X | Y`, of a mapping, and of a sequence of any length.
 UNIONS = (typing.Union, types.UnionType)
 MAPPINGS = (dict, collections.abc.Mapping)
@@ -94,6 +96,8 @@ def in_words(expected: Any) -> str:
         return "a function"
     if origin is np.ndarray:
         return "an array"
+    if origin is typing.Literal and inner in NAMES:
+        return _SINGLE[str]
     if origin is typing.Literal:
         return " or ".join(map(repr, inner))
     if expected in _SINGLE:

@@ -50,7 +50,7 @@ def bench(
     ] = None,
     peer: options.Peers = None,
     dtype: options.DType = "float32",
-    op: options.Op = "sum",
+    op: options.OpOption = "sum",
     root: options.Root = 0,
     warmups: options.Warmups = 5,
     repeats: options.Repeats = 20,

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from hemiola import algorithms
+from hemiola.arguments.names import KINDS, OPERATIONS
 from hemiola.cli import options
 from hemiola.cli.output import answer
-from hemiola.cli.values import KINDS
-from hemiola.measure.pattern import DTYPES, OPERATIONS
+from hemiola.measure.pattern import DTYPES
 
 
 class Shell(StrEnum):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from hemiola.arguments.names import Kind, Op
 from hemiola.cli.output import counted, printable
 from hemiola.communicator.launch_environment import Job
 from hemiola.errors import ArgumentError
@@ -14,7 +15,7 @@ from hemiola.units import format_bytes
 
 
 def patterns_of(
-    kind: str, rank_count: int, sizes: Sequence[int], dtype: str, op: str, root: int
+    kind: Kind, rank_count: int, sizes: Sequence[int], dtype: str, op: Op, root: int
 ) -> tuple[tuple[Pattern, ...], list[str]]:
     """Return a pattern per size that holds anything, each once, and what of them is not as it was asked for."""
     element = dtype_named(dtype)

@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from hemiola.arguments.names import KINDS, Kind, Op
 from hemiola.cli import values
 from hemiola.errors import HemiolaError
 from hemiola.measure.peers import PEERS
@@ -57,10 +58,8 @@ TopologyFile = Annotated[
     ),
 ]
 KindArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="COLLECTIVE", parser=reads(values.read_kind), help=f"One of {', '.join(values.KINDS)}."
-    ),
+    Kind,
+    typer.Argument(metavar="COLLECTIVE", parser=reads(values.read_kind), help=f"One of {', '.join(KINDS)}."),
 ]
 SizeArgument = Annotated[
     int,
@@ -142,10 +141,8 @@ Ranks = Annotated[
     typer.Option("--ranks", "-n", metavar="COUNT", parser=reads(values.read_count), help="Number of ranks."),
 ]
 OptionalKind = Annotated[
-    str,
-    typer.Argument(
-        metavar="COLLECTIVE", parser=reads(values.read_kind), help=f"One of {', '.join(values.KINDS)}."
-    ),
+    Kind,
+    typer.Argument(metavar="COLLECTIVE", parser=reads(values.read_kind), help=f"One of {', '.join(KINDS)}."),
 ]
 OptionalSize = Annotated[
     int | None,
@@ -175,8 +172,8 @@ DType = Annotated[
         "--dtype", "-d", metavar="TYPE", help="float32, bfloat16, int8 and so on; half, float, fp16."
     ),
 ]
-Op = Annotated[
-    str,
+OpOption = Annotated[
+    Op,
     typer.Option(
         "--op",
         "-o",

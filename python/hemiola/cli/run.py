@@ -15,6 +15,7 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from hemiola.arguments.names import Kind, Op
 from hemiola.cli import options
 from hemiola.cli.inputs import emulated, load_array, load_schedule, rank_count_of
 from hemiola.cli.measured import patterns_of, title_of, where_measured
@@ -73,7 +74,7 @@ def run(
     ] = None,
     peer: options.Peers = None,
     dtype: options.DType = "float32",
-    op: options.Op = "sum",
+    op: options.OpOption = "sum",
     root: options.Root = 0,
     in_place: Annotated[bool, typer.Option("--in-place", help="Let results overwrite inputs.")] = False,
     warmups: options.Warmups = 2,
@@ -175,13 +176,13 @@ def _partial_table(contest: Contest, measured: list[tuple[Pattern, str, Measured
 
 
 def _patterns(
-    kind: str,
+    kind: Kind,
     nbytes: int | None,
     sizes: SizeList,
     rank_count: int,
     data: Path | None,
     dtype: str,
-    op: str,
+    op: Op,
     root: int,
 ) -> tuple[tuple[Pattern, ...], list[str]]:
     """Return the data, the file's rows or known values, and what of them is not as it was asked for."""

@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from hemiola._core import Schedule, Topology, Violation
+from hemiola.arguments.names import as_kind
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule, read_topology
@@ -76,7 +77,7 @@ def simulate(
     bound = (
         None
         if kind == "custom"
-        else lower_bound(topology, kind, nbytes, conditions, schedule.collective.root or 0)
+        else lower_bound(topology, as_kind(kind), nbytes, conditions, schedule.collective.root or 0)
     )
     if trace is not None:
         timeline.save_trace(str(trace))

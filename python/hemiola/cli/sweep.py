@@ -12,6 +12,7 @@ import typer
 from rich.console import RenderableType
 
 from hemiola._core import Topology
+from hemiola.arguments.names import Kind
 from hemiola.cli import options, values
 from hemiola.cli.inputs import read_topology
 from hemiola.cli.option_groups import (
@@ -131,7 +132,7 @@ def sweep(
     answer(as_json, {**asked, "rows": [_row(row) for row in made]}, _table(made), *written(out))
 
 
-def _name(text: str, kind: str) -> str:
+def _name(text: str, kind: Kind) -> str:
     return text if text == "plan" else values.read_algorithm(text, kind)
 
 

@@ -11,23 +11,11 @@ from pathlib import Path
 
 from hemiola import algorithms, units
 from hemiola._core import Topology, kind_meant, op_meant
+from hemiola.arguments.names import KINDS, OPERATIONS, Kind, Op, as_kind, as_op
 from hemiola.cli.output import printable
 from hemiola.conditions import NIC_KEY, Conditions
 from hemiola.errors import ArgumentError, FormatError
-from hemiola.measure.pattern import OPERATIONS
 from hemiola.view.picture_file import in_existing_folder
-
-#: The collectives that have a name.
-KINDS = (
-    "all_gather",
-    "reduce_scatter",
-    "all_reduce",
-    "broadcast",
-    "reduce",
-    "all_to_all",
-    "gather",
-    "scatter",
-)
 
 
 def read_size(text: str) -> int:
@@ -72,7 +60,7 @@ def read_count(text: str) -> int:
     return int(body)
 
 
-def read_kind(text: str) -> str:
+def read_kind(text: str) -> Kind:
     """Read the name of one collective, ours or another library's: 'allreduce', 'bcast'."""
     meant = kind_meant(printable(text))
     if not meant:
@@ -81,18 +69,18 @@ def read_kind(text: str) -> str:
         if set(text) & set("./"):
             hint = "; the order is COLLECTIVE TOPOLOGY SIZE"
         raise ArgumentError(f"unknown collective {_quoted(text)}; expected one of: {', '.join(KINDS)}{hint}")
-    return meant
+    return as_kind(meant)
 
 
-def read_op(text: str) -> str:
+def read_op(text: str) -> Op:
     """Read how elements are combined, in our words or another library's: 'avg', 'SUM', 'prod'."""
     meant = op_meant(printable(text))
     if not meant:
         raise ArgumentError(f"unknown operation {_quoted(text)}; expected one of: {', '.join(OPERATIONS)}")
-    return meant
+    return as_op(meant)
 
 
-def read_algorithm(text: str, kind: str) -> str:
+def read_algorithm(text: str, kind: Kind) -> str:
     """Read the name of an algorithm for a collective; 'ring' is completed to 'all_reduce_ring'."""
     name = printable(text).strip()
     completed = f"{kind}_{name.replace('-', '_').lower()}"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hemiola._core import BlockTable, Complaint, PremulSum, Schedule, bytes_of_array
 from hemiola.algorithms.block_sizes import BlockSizes
+from hemiola.arguments.names import Op
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.block_agreement import (
     Words,
@@ -138,7 +139,7 @@ class BlockCollectives(Collectives, StartedCollectives):
     def reduce_scatter_blocks(
         self,
         x: Arrays,
-        op: str | PremulSum = "sum",
+        op: Op | PremulSum = "sum",
         *,
         out: NDArray[Any],
         timeout_s: float | None = None,
@@ -171,7 +172,7 @@ class BlockCollectives(Collectives, StartedCollectives):
     def start_reduce_scatter_blocks(
         self,
         x: Arrays,
-        op: str | PremulSum = "sum",
+        op: Op | PremulSum = "sum",
         *,
         out: NDArray[Any],
         timeout_s: float | None = None,

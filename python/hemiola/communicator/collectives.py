@@ -8,6 +8,7 @@ from __future__ import annotations
 from numpy.typing import NDArray
 
 from hemiola._core import PremulSum, Schedule
+from hemiola.arguments.names import Op
 from hemiola.communicator.calls import Caller, D, remembered
 from hemiola.communicator.kinds import (
     ALL_GATHER,
@@ -30,7 +31,7 @@ class Collectives(Caller):
     def all_reduce(
         self,
         x: NDArray[D],
-        op: str | PremulSum = "sum",
+        op: Op | PremulSum = "sum",
         *,
         schedule: Schedule | str | None = None,
         sparse: bool | None = None,
@@ -89,7 +90,7 @@ class Collectives(Caller):
     def reduce(
         self,
         x: NDArray[D],
-        op: str | PremulSum = "sum",
+        op: Op | PremulSum = "sum",
         root: int = 0,
         *,
         schedule: Schedule | str | None = None,
@@ -140,7 +141,7 @@ class Collectives(Caller):
     def reduce_scatter(
         self,
         x: NDArray[D],
-        op: str | PremulSum = "sum",
+        op: Op | PremulSum = "sum",
         *,
         schedule: Schedule | str | None = None,
         sparse: bool | None = None,
@@ -430,7 +431,7 @@ class Collectives(Caller):
     def custom(
         self,
         x: NDArray[D],
-        op: str | PremulSum = "sum",
+        op: Op | PremulSum = "sum",
         *,
         schedule: Schedule,
         sparse: bool | None = None,

@@ -14,6 +14,7 @@ from hemiola import environment
 from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import Complaint, Session, Topology
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.communicator import open_communicators
 from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.block_collectives import BlockCollectives
@@ -178,7 +179,7 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
         return self._plans.fastest_network()
 
     @typed
-    def plan(self, kind: str, nbytes: int, root: int = 0) -> Plan:
+    def plan(self, kind: Kind, nbytes: int, root: int = 0) -> Plan:
         """Return the plan that a collective without a `schedule` of its own would run now.
 
         Parameters

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import Session, Topology
+from hemiola.arguments.names import as_kind
 from hemiola.communicator.fixed_work import fixed_work_s
 from hemiola.communicator.nic_names import nic_name
 from hemiola.communicator.processor_time import ProcessorTime
@@ -107,7 +108,8 @@ class Observer:
             self._first_judged = self._since[1] + 1
         seen = [pickle.loads(one) for one in self._exchange(pickle.dumps(self._seen()))]
         evidence = _evidence(seen, network, hosts)
-        step = Step(network, *self._main_collective())
+        kind, nbytes = self._main_collective()
+        step = Step(network, as_kind(kind), nbytes)
         if grouping is not None and len(evidence.hosts) > 1:
             names = tuple(_by_host(hosts, [one.host_name for one in seen]))
             evidence = replace(evidence, host_names=names, nics=_nics(seen, network, hosts))

@@ -8,6 +8,7 @@ from typing import Unpack
 from numpy.typing import NDArray
 
 from hemiola._core import PremulSum
+from hemiola.arguments.names import Op
 from hemiola.communicator.calls import Caller, CallOptions, CustomOptions, D
 from hemiola.communicator.handle import Handle
 from hemiola.communicator.kinds import (
@@ -28,7 +29,7 @@ class StartedCollectives(Caller):
     """The calls that start a collective. It runs after those that were started before."""
 
     def start_all_reduce(
-        self, x: NDArray[D], op: str | PremulSum = "sum", **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: Op | PremulSum = "sum", **options: Unpack[CallOptions[D]]
     ) -> Handle[NDArray[D]]:
         """Start an all-reduce in the background.
 
@@ -41,7 +42,7 @@ class StartedCollectives(Caller):
         return self._start(ALL_REDUCE, x, op, 0, **options)
 
     def start_reduce(
-        self, x: NDArray[D], op: str | PremulSum = "sum", root: int = 0, **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: Op | PremulSum = "sum", root: int = 0, **options: Unpack[CallOptions[D]]
     ) -> Handle[NDArray[D] | None]:
         """Start a reduce in the background.
 
@@ -55,7 +56,7 @@ class StartedCollectives(Caller):
         return self._start(REDUCE, x, op, root, **options)
 
     def start_reduce_scatter(
-        self, x: NDArray[D], op: str | PremulSum = "sum", **options: Unpack[CallOptions[D]]
+        self, x: NDArray[D], op: Op | PremulSum = "sum", **options: Unpack[CallOptions[D]]
     ) -> Handle[NDArray[D]]:
         """Start a reduce-scatter in the background.
 
@@ -130,7 +131,7 @@ class StartedCollectives(Caller):
         return self._start(ALL_TO_ALL, x, "sum", 0, **options)
 
     def start_custom(
-        self, x: NDArray[D], op: str | PremulSum = "sum", **options: Unpack[CustomOptions[D]]
+        self, x: NDArray[D], op: Op | PremulSum = "sum", **options: Unpack[CustomOptions[D]]
     ) -> Handle[NDArray[D]]:
         """Start a custom collective in the background.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hemiola._core import Topology
+from hemiola.arguments.names import Kind
 from hemiola.conditions import Conditions
 from hemiola.planner import Plan, plan
 from hemiola.simulate import simulate
@@ -25,7 +26,7 @@ class Step:
     """The collective that a step spends its time on, and the network that it runs on when all is well."""
 
     topology: Topology
-    kind: str
+    kind: Kind
     nbytes: int
 
     def prospect(self, conditions: Conditions, ill: Topology | None = None) -> Prospect:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hemiola import algorithms
 from hemiola._core import Schedule, Topology
+from hemiola.arguments.names import as_kind
 from hemiola.communicator import Communicator
 from hemiola.conditions import Conditions
 from hemiola.doctor.settings import Job
@@ -137,7 +138,9 @@ class Engine:
         trials = [
             _Timed(
                 # an element for every chunk: those without bytes would be no messages
-                Pattern(kind, self.rank_count, self.rank_count * (chunks or 1), np.dtype(np.float32)),
+                Pattern(
+                    as_kind(kind), self.rank_count, self.rank_count * (chunks or 1), np.dtype(np.float32)
+                ),
                 algorithms.get(name).generate(self.rank_count, chunk_count=chunks),
                 _SMALL_REPEATS,
             )
@@ -180,7 +183,7 @@ def _moved(comm: Communicator, job: Job) -> Rates:
     schedules = [algorithms.get(f"{kind}_direct").generate(job.rank_count) for kind in kinds]
     sizes = ((4 * job.rank_count, _SMALL_REPEATS), *zip(_MOVED_SIZES, _MOVED_REPEATS, strict=True))
     trials = [
-        _Timed(Pattern.of_bytes(kind, job.rank_count, size, np.dtype(np.float32)), schedule, repeats)
+        _Timed(Pattern.of_bytes(as_kind(kind), job.rank_count, size, np.dtype(np.float32)), schedule, repeats)
         for kind, schedule in zip(kinds, schedules, strict=True)
         for size, repeats in sizes
     ]

@@ -11,10 +11,11 @@ import numpy as np
 
 from hemiola import topologies
 from hemiola._core import Topology
+from hemiola.arguments.names import Kind
 from hemiola.conditions import Conditions
 from hemiola.measure.pattern import Pattern
 
-KINDS = (
+KINDS: tuple[Kind, ...] = (
     "all_reduce",
     "reduce_scatter",
     "all_gather",
@@ -70,7 +71,7 @@ class Setting:
     """One collective of one size in a job."""
 
     job: Job
-    kind: str
+    kind: Kind
     nbytes: int
 
     @property

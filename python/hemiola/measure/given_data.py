@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hemiola.arguments.names import Kind, Op
 from hemiola.errors import ArgumentError
 from hemiola.measure.pattern import BLOCKED, REDUCING, Array, Pattern, dtype_named, spacing
 
@@ -24,7 +25,7 @@ class GivenData(Pattern):
     rows: Array = field(default_factory=lambda: np.zeros((1, 0)))
 
     @classmethod
-    def of(cls, kind: str, rank_count: int, rows: Array, op: str = "sum", root: int = 0) -> GivenData:
+    def of(cls, kind: Kind, rank_count: int, rows: Array, op: Op = "sum", root: int = 0) -> GivenData:
         """Take one row per rank, or one array for all; elements beyond equal blocks are left out.
 
         Raises

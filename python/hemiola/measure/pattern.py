@@ -15,12 +15,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from hemiola.arguments.names import OPERATIONS, Kind, Op
 from hemiola.errors import ArgumentError
 
 Array = NDArray[np.generic]
-
-#: How values are combined.
-OPERATIONS = ("sum", "product", "min", "max", "average", "and", "or", "xor")
 
 #: The names of the types of elements.
 DTYPES = (
@@ -84,11 +82,11 @@ class Pattern:
     `count` is divisible by the number of ranks where every rank has a block of its own.
     """
 
-    kind: str
+    kind: Kind
     rank_count: int
     count: int
     dtype: np.dtype[np.generic]
-    op: str = "sum"
+    op: Op = "sum"
     root: int = 0
 
     def __post_init__(self) -> None:
@@ -102,12 +100,12 @@ class Pattern:
     @classmethod
     def of_bytes(
         cls,
-        kind: str,
+        kind: Kind,
         rank_count: int,
         nbytes: int,
         dtype: np.dtype[np.generic],
         *,
-        op: str = "sum",
+        op: Op = "sum",
         root: int = 0,
     ) -> Pattern:
         """Make a pattern of at most `nbytes`: whole elements, and equally many per rank where each has a block."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule
+from hemiola.arguments.names import Kind
 from hemiola.communicator import Communicator
 from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import memory_bytes
@@ -71,7 +72,7 @@ class Measured:
         return self.nbytes / self.p50_s if self.p50_s > 0 else 0.0
 
 
-def bus_factor(kind: str, rank_count: int) -> float:
+def bus_factor(kind: Kind, rank_count: int) -> float:
     """Return the factor from size over time to the bandwidth of a port, as nccl-tests defines it (busbw / algbw).
 
     A rank's port must carry so much of the buffer with any algorithm, so busbw compares with the hardware's figure, for

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hemiola.arguments.names import Kind
 from hemiola.codecs import Speeds
 from hemiola.conditions import least_share
 from hemiola.planner.sparse_rule import MARGIN, MOST_DENSITY, core_s_per_byte
@@ -29,7 +30,7 @@ class CodedChoice:
     kind : str, the collective.
     """
 
-    kind: str
+    kind: Kind
     rank_count: int
     density: float
     codecs: Speeds
@@ -58,14 +59,14 @@ class CodedChoice:
         """
         return [self._told(phase) for phase in self._phases()] + [self._outcome()]
 
-    def _phases(self) -> tuple[str, ...]:
+    def _phases(self) -> tuple[Kind, ...]:
         return ("reduce_scatter", "all_gather") if self.kind == "all_reduce" else (self.kind,)
 
-    def _core_has_room(self, phase: str) -> bool:
+    def _core_has_room(self, phase: Kind) -> bool:
         core_s = core_s_per_byte(phase, self.rank_count, self.codecs)
         return self.rank_count > 1 and MARGIN * core_s <= 1 / self.bandwidth
 
-    def _told(self, phase: str) -> str:
+    def _told(self, phase: Kind) -> str:
         summed = self.rank_count if self.kind == "all_reduce" and phase == "all_gather" else 1
         share = least_share(self.density, summed)
         core_s = core_s_per_byte(phase, self.rank_count, self.codecs)

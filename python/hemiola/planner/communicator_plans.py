@@ -21,6 +21,7 @@ from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import LateRule, Schedule, ScheduleParts, Selection, SparseRule, Topology
 from hemiola.algorithms import Task
 from hemiola.algorithms.block_sizes import BlockSizes
+from hemiola.arguments.names import as_kind
 from hemiola.bounds import lower_bound
 from hemiola.calibration import BRIEF, Grouping, measured_network
 from hemiola.conditions import Conditions
@@ -318,13 +319,13 @@ class CommunicatorPlans:
             conditions = Conditions(late={recipe.late.rank: recipe.late.delay_s}, slow=conditions.slow)
         size = _bucket(nbytes)
         return Plan(
-            kind,
+            as_kind(kind),
             size,
             self._rank_count,
             network.name,
             conditions,
             "fluid",
-            lower_bound(self.fastest_network(), kind, size, conditions=conditions, root=root),
+            lower_bound(self.fastest_network(), as_kind(kind), size, conditions=conditions, root=root),
             port_speed(network, conditions),
             recipe.alternatives,
             recipe.candidate_on(network),
@@ -360,11 +361,13 @@ class CommunicatorPlans:
         counted = not conditions.late if counts_messages is None else counts_messages
         with ProgressBar("planning", quiet=True):
             if (costs := self._engine_costs(kind, nbytes, conditions)) is not None:
-                task = Task(kind, self._rank_count, nbytes, self.speed, conditions, root, self.network())
+                task = Task(
+                    as_kind(kind), self._rank_count, nbytes, self.speed, conditions, root, self.network()
+                )
                 return plan_on_cores(task, costs, self.fastest_network())
             return plan(
                 self.network(),
-                kind,
+                as_kind(kind),
                 nbytes,
                 conditions,
                 root=root,

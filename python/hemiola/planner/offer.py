@@ -11,6 +11,7 @@ from functools import partial
 from hemiola._core import Topology
 from hemiola.algorithms import InSwitch
 from hemiola.algorithms.in_switch import IN_SWITCH, able_switch, seconds_by_formula
+from hemiola.arguments.names import Kind
 from hemiola.bounds import lower_bound
 from hemiola.conditions import Conditions
 from hemiola.simulate import simulate
@@ -36,7 +37,7 @@ class Offer:
 
 
 def in_switch_offer(
-    topology: Topology, kind: str, nbytes: int, conditions: Conditions, root: int
+    topology: Topology, kind: Kind, nbytes: int, conditions: Conditions, root: int
 ) -> Offer | None:
     """Return the offer for a collective with all its elements; None where no switch can do it for all ranks."""
     switch = able_switch(topology, kind)

@@ -11,6 +11,7 @@ from html import escape
 from hemiola._core import Schedule, ScheduleParts, Topology
 from hemiola.algorithms import Candidate
 from hemiola.algorithms.block_sizes import BlockSizes
+from hemiola.arguments.names import Kind
 from hemiola.bounds import LowerBound
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
@@ -27,7 +28,7 @@ NOTHING_MOVES = "A buffer without bytes moves nothing: no message is sent, so th
 SAME = 1.0005
 
 
-def nothing_runs(kind: str, rank_count: int) -> ArgumentError:
+def nothing_runs(kind: Kind, rank_count: int) -> ArgumentError:
     """Return the error for a task without a candidate."""
     return ArgumentError(
         f"no known algorithm runs {kind} on {rank_count} ranks; bring a schedule of your own"
@@ -133,7 +134,7 @@ class Plan:
     schedules were simulated on.
     """
 
-    kind: str
+    kind: Kind
     nbytes: int
     rank_count: int
     topology_name: str

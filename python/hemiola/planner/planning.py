@@ -21,6 +21,7 @@ from hemiola.algorithms import registry
 from hemiola.algorithms.block_sizes import MOST_BYTES, SizeTable
 from hemiola.algorithms.task import bytes_and_sizes
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.bounds import lower_bound
 from hemiola.codecs import Speeds, speeds
 from hemiola.conditions import Conditions
@@ -47,7 +48,7 @@ _A_MESSAGE_S = 1e-6
 @typed
 def plan(
     topology: Topology,
-    kind: str,
+    kind: Kind,
     nbytes: int | SizeTable,
     conditions: Conditions | None = None,
     *,
@@ -187,7 +188,7 @@ def _as_raced(topology: Topology) -> Topology:
 
 
 def _plan_with_message_cost(
-    topology: Topology, kind: str, nbytes: int | SizeTable, conditions: Conditions, **asked: Any
+    topology: Topology, kind: Kind, nbytes: int | SizeTable, conditions: Conditions, **asked: Any
 ) -> Plan | None:
     """Plan where each message costs a microsecond; nothing where messages have a cost already, or none is sent."""
     if topology.rank_count == 1 or not np.any(nbytes) or not messages_are_free(topology):

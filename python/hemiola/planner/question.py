@@ -13,6 +13,7 @@ from hemiola._core import Topology
 from hemiola.algorithms import Algorithm, Candidate, Task, candidates
 from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.algorithms.registry import is_brought
+from hemiola.arguments.names import Kind
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.conditions import Conditions
 from hemiola.planner.brought import checked_when_made
@@ -54,7 +55,7 @@ class Facts:
 @lru_cache(maxsize=8)
 def facts_of(
     topology: Topology,
-    kind: str,
+    kind: Kind,
     nbytes: int,
     conditions: Conditions,
     root: int,

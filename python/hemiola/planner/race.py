@@ -17,6 +17,7 @@ from hemiola._core import simulate as simulate_in_core
 from hemiola.algorithms import Candidate
 from hemiola.algorithms.fewest_pieces import AS_GOOD, as_good_as, fewest_pieces
 from hemiola.algorithms.task import given
+from hemiola.arguments.names import Kind
 from hemiola.codecs import Speeds
 from hemiola.planner.budget import IN_LINK, IN_MAKING, IN_RACE, IN_SEARCH, IN_SIMULATION, Searches
 from hemiola.planner.coded import CodedChoice
@@ -397,7 +398,7 @@ class SparseRace(Race):
         self._conditions = self.conditions = replace(question.task.conditions, density=density)
 
     def compare(
-        self, kind: str, found: Sequence[Candidate], dense: Alternative
+        self, kind: Kind, found: Sequence[Candidate], dense: Alternative
     ) -> tuple[CodedChoice, tuple[Alternative, ...], Candidate]:
         """Compare with the best whose messages are plain; return that, all candidates and the fastest of them."""
         alternatives, chosen = super().race(found)

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from hemiola._core import Topology
+from hemiola.arguments.names import Kind
 from hemiola.codecs import Speeds
 from hemiola.conditions import least_share
 from hemiola.topology.host_ports import ports_between_hosts
@@ -53,7 +54,7 @@ def link_bandwidth(network: Topology) -> float:
     return min(shares)
 
 
-def coded_below(kind: str, rank_count: int, nbytes: int, bandwidth: float, speeds: Speeds) -> float:
+def coded_below(kind: Kind, rank_count: int, nbytes: int, bandwidth: float, speeds: Speeds) -> float:
     """Return below which density a collective's messages should leave zeros out.
 
     Parameters
@@ -94,14 +95,14 @@ def exposed_share(rank_count: int, nbytes: int) -> float:
     return min(_SLICE_BYTES, nbytes / rank_count) / nbytes
 
 
-def core_s_per_byte(kind: str, rank_count: int, speeds: Speeds) -> float:
+def core_s_per_byte(kind: Kind, rank_count: int, speeds: Speeds) -> float:
     """Return the seconds that a plain byte of a rank's messages takes its core, to encode and to decode; see
     `coded_below`."""
     decoding = speeds.add if kind in _ADDING else speeds.decompress
     return 1 / (_receivers(kind, rank_count) * speeds.compress) + 1 / decoding
 
 
-def _receivers(kind: str, rank_count: int) -> int:
+def _receivers(kind: Kind, rank_count: int) -> int:
     """Return how many ranks decode what one has encoded."""
     return max(1, rank_count - 1) if kind in ("all_gather", "broadcast") else 1
 
@@ -126,11 +127,11 @@ SMALLEST = MessageCosts(1, 0, 0)
 
 
 def message_costs(
-    kind: str, rank_count: int, bandwidth: float, speeds: Speeds
+    kind: Kind, rank_count: int, bandwidth: float, speeds: Speeds
 ) -> tuple[MessageCosts, MessageCosts]:
     """Return the costs of a collective's messages that are copied, and of those that are added; see `coded_below`."""
 
-    def of(phase: str) -> MessageCosts:
+    def of(phase: Kind) -> MessageCosts:
         position_s = speeds.position_compress_s / _receivers(phase, rank_count) + speeds.position_decompress_s
         return MessageCosts(1 / bandwidth, core_s_per_byte(phase, rank_count, speeds), position_s)
 
@@ -148,7 +149,7 @@ def _exchange_s(rank_count: int, latency_s: float) -> float:
     return 2 * math.ceil(math.log2(max(rank_count, 2))) * max(latency_s, _LEAST_LATENCY_S)
 
 
-def direct_below(kind: str, rank_count: int, relayed_s: float, direct_s: float, speed: PortSpeed) -> float:
+def direct_below(kind: Kind, rank_count: int, relayed_s: float, direct_s: float, speed: PortSpeed) -> float:
     """Return the density below which messages of one rank's own values are faster than sums that fill up on their way.
 
     Parameters

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hemiola._core import Complaint
 from hemiola.arguments import typed
+from hemiola.arguments.names import Op
 from hemiola.communicator import Communicator
 from hemiola.communicator.kinds import ALL_REDUCE
 from hemiola.pruning.residual import unlike
@@ -63,7 +64,7 @@ class Quantizer:
         self,
         comm: Communicator,
         x: NDArray[np.float32],
-        op: str = "sum",
+        op: Op = "sum",
         *,
         out: NDArray[np.float32] | None = None,
         timeout_s: float | None = None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from hemiola import algorithms
 from hemiola._core import Schedule, Topology
+from hemiola.arguments.names import Kind
 from hemiola.bounds import lower_bound
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
@@ -36,7 +37,7 @@ class Cell:
 
     topology_name: str
     topology: Topology
-    kind: str
+    kind: Kind
     nbytes: int
     conditions_name: str
     conditions: Conditions

@@ -11,6 +11,7 @@ from typing import Any
 from hemiola import algorithms as known
 from hemiola._core import Schedule, Topology
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.bounds import lower_bound
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
@@ -30,7 +31,7 @@ NO_CONDITIONS = "none"
 @typed
 def sweep(
     topologies: Topology | Sequence[Topology] | Mapping[str, Topology],
-    collectives: str | Sequence[str],
+    collectives: Kind | Sequence[Kind],
     sizes: int | Sequence[int],
     algorithms: str | Sequence[str] | Mapping[str, Any] = PLAN,
     conditions: Conditions | Sequence[Conditions] | Mapping[str, Conditions] | None = None,
@@ -107,7 +108,7 @@ def _done(cells: Sequence[Cell], record: Record, map: Map) -> list[Row]:
 
 def _cells(
     topologies: Any,
-    collectives: str | Sequence[str],
+    collectives: Kind | Sequence[Kind],
     sizes: int | Sequence[int],
     algorithms: Any,
     conditions: Any,

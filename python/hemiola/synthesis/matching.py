@@ -13,6 +13,7 @@ from hemiola._core import Synthesis as CoreSynthesis
 from hemiola._core import synthesize as synthesize_in_core
 from hemiola._core import synthesize_to_file as synthesize_to_file_in_core
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.errors import ArgumentError, TimeoutError
 from hemiola.machine.capacity import allowed_cores
 from hemiola.progress import ProgressBar
@@ -23,7 +24,7 @@ from hemiola.synthesis.result import DEFAULT_NBYTES, Synthesis
 @typed
 def synthesize(
     topology: Topology,
-    kind: str | Collective,
+    kind: Kind | Collective,
     chunks_per_rank: int = 1,
     seed: int = 0,
     *,
@@ -96,7 +97,7 @@ def synthesize(
 @typed
 def search(
     topology: Topology,
-    kind: str | Collective,
+    kind: Kind | Collective,
     chunks_per_rank: int = 1,
     seed: int = 0,
     *,
@@ -178,7 +179,7 @@ class StreamedSynthesis:
 @typed
 def synthesize_to_file(
     topology: Topology,
-    kind: str | Collective,
+    kind: Kind | Collective,
     path: str | os.PathLike[str],
     chunks_per_rank: int = 1,
     seed: int = 0,
@@ -261,7 +262,7 @@ def _thread_count(threads: int | None) -> int:
     return len(allowed_cores()) if threads is None else threads
 
 
-def _collective(kind: str | Collective, rank_count: int, chunks_per_rank: int, root: int) -> Collective:
+def _collective(kind: Kind | Collective, rank_count: int, chunks_per_rank: int, root: int) -> Collective:
     if isinstance(kind, Collective):
         return kind
     if chunks_per_rank < 1:

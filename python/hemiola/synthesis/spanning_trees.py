@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from hemiola._core import Topology, synthesize_forest
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.errors import ArgumentError
 from hemiola.progress import ProgressBar
 from hemiola.synthesis.result import DEFAULT_NBYTES, Synthesis
@@ -14,7 +15,7 @@ from hemiola.synthesis.result import DEFAULT_NBYTES, Synthesis
 @typed
 def forest(
     topology: Topology,
-    kind: str,
+    kind: Kind,
     *,
     trees: int | None = None,
     pieces: int = 8,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from hemiola import algorithms
 from hemiola._core import Schedule, Topology
+from hemiola.arguments.names import Kind
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.synthesis.result import DEFAULT_NBYTES
@@ -20,7 +21,7 @@ from hemiola.topology.port_speed import port_speed
 _Maker = Callable[[Topology, int, int, int | None], Schedule]
 
 #: Of forests and integer programs.
-_KINDS = ("all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce")
+_KINDS: tuple[Kind, ...] = ("all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce")
 
 
 def names() -> list[str]:
@@ -33,7 +34,7 @@ def patterns() -> list[str]:
     return list(dict.fromkeys(pattern for _, pattern in map(split, names())))
 
 
-def split(name: str) -> tuple[str, str]:
+def split(name: str) -> tuple[Kind, str]:
     """Take a name out of `names` apart: collective and pattern."""
     if name in algorithms.names(needs="topology"):
         kind = algorithms.get(name).kind
@@ -98,13 +99,13 @@ def _published(name: str, topology: Topology, nbytes: int, root: int, chunks: in
     return algorithm.schedule_for(task, chunk_count=chunks)
 
 
-def _forest(kind: str, topology: Topology, nbytes: int, root: int, chunks: int | None) -> Schedule:
+def _forest(kind: Kind, topology: Topology, nbytes: int, root: int, chunks: int | None) -> Schedule:
     pieces = {} if chunks is None else {"pieces": chunks}
     return forest(topology, kind, root=root, nbytes=nbytes, **pieces).schedule
 
 
 def _program(
-    program: str, kind: str, topology: Topology, nbytes: int, root: int, chunks: int | None
+    program: str, kind: Kind, topology: Topology, nbytes: int, root: int, chunks: int | None
 ) -> Schedule:
     from hemiola.synthesis import optimal  # SciPy's solver takes a while to load
 

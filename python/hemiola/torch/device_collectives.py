@@ -13,6 +13,7 @@ import torch
 from torch._C import _distributed_c10d as c10d
 
 from hemiola._core import Complaint, Topology
+from hemiola.arguments.names import as_kind
 from hemiola.communicator import Communicator
 from hemiola.errors import ArgumentError, HemiolaError, MismatchError
 from hemiola.planner import plan
@@ -84,7 +85,7 @@ class DeviceRunner:
         """Return the planner's choice, which is the same on every rank."""
         if self._topology is None:
             self._topology = fully_connected(self.rank_count, latency_s=_LATENCY_S, bandwidth=_BANDWIDTH)
-        return plan(self._topology, kind, nbytes, root=root).schedule
+        return plan(self._topology, as_kind(kind), nbytes, root=root).schedule
 
 
 class DeviceCollectives(Collectives):

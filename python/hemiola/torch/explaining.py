@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from hemiola.arguments.names import as_kind
 from hemiola.diagnosis import Diagnosis
 from hemiola.torch.lookup import group_of
 
@@ -44,7 +45,8 @@ def explain(group: Any = None) -> str:
     if not moved:
         return f"group {found.record_name!r} of {len(found.job_ranks)} ranks has run nothing that is planned"
     told = [
-        f"{kind} of {nbytes} B, {total // max(nbytes, 1)} of the latest:\n{found._comm.plan(kind, nbytes).explain()}"
+        f"{kind} of {nbytes} B, {total // max(nbytes, 1)} of the latest:\n"
+        f"{found._comm.plan(as_kind(kind), nbytes).explain()}"
         for (kind, nbytes), total in moved.most_common(_SHOWN)
     ]
     return "\n\n".join(told)

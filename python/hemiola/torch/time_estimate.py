@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hemiola._core import Complaint
+from hemiola.arguments.names import as_kind
 from hemiola.communicator import Communicator
 from hemiola.simulate import simulate
 from hemiola.torch.call import Call
@@ -45,7 +46,7 @@ class TimeEstimate:
         kind, nbytes, root = self._asked(call)
         if nbytes == 0 or self._comm.rank_count == 1:
             return 0.0
-        plan = self._comm.plan(kind, nbytes, root)
+        plan = self._comm.plan(as_kind(kind), nbytes, root)
         return simulate(
             plan.schedule, self._comm.topology, nbytes, conditions=plan.conditions, network=plan.network
         ).seconds

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hemiola._core import Collective, Schedule, Topology
+from hemiola.arguments.names import Kind
 from hemiola.errors import ArgumentError
 
 #: A chunk that crosses a link: (step, source, destination, chunk).
@@ -84,7 +85,7 @@ def rank_links(topology: Topology) -> tuple[RankLink, ...]:
 
 
 def solve_collective(
-    topology: Topology, kind: str, chunks_per_rank: int, root: int, solver: Solver
+    topology: Topology, kind: Kind, chunks_per_rank: int, root: int, solver: Solver
 ) -> Schedule:
     """Make a schedule of a collective from spreadings that `solver` solves."""
     if kind not in _KINDS:

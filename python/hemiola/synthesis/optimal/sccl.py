@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from hemiola._core import Topology
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.errors import ArgumentError, TimeoutError
 from hemiola.synthesis.optimal.integer_program import Deadline, IntegerProgram, Outcome, OutOfTimeError
 from hemiola.synthesis.optimal.network import Send, Spreading, solve_collective
@@ -15,7 +16,7 @@ from hemiola.synthesis.optimal.network import Send, Spreading, solve_collective
 @typed
 def sccl(
     topology: Topology,
-    kind: str = "all_gather",
+    kind: Kind = "all_gather",
     chunks_per_rank: int = 1,
     *,
     extra_steps: int | None = None,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hemiola._core import Topology
 from hemiola.arguments import typed
+from hemiola.arguments.names import Kind
 from hemiola.errors import ArgumentError, TimeoutError
 from hemiola.synthesis.optimal.integer_program import Deadline, IntegerProgram, Outcome, OutOfTimeError
 from hemiola.synthesis.optimal.network import RankLink, Send, Spreading, solve_collective
@@ -22,7 +23,7 @@ _GAP = 0.01
 @typed
 def taccl(
     topology: Topology,
-    kind: str = "all_gather",
+    kind: Kind = "all_gather",
     chunks_per_rank: int = 1,
     *,
     nbytes: int = 2**30,

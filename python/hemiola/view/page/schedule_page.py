@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule, ScheduleFile, Topology, paths
+from hemiola.arguments.names import as_kind
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.errors import ArgumentError
 from hemiola.simulate import Timeline
@@ -78,7 +79,7 @@ def _bound(timeline: Timeline, schedule: Schedule) -> LowerBound | None:
     if kind == "custom":
         return None
     root = schedule.collective.root or 0
-    return lower_bound(timeline.topology, kind, timeline.nbytes, timeline.conditions, root)
+    return lower_bound(timeline.topology, as_kind(kind), timeline.nbytes, timeline.conditions, root)
 
 
 def _in_words(timeline: Timeline) -> str:
