@@ -78,12 +78,14 @@ FORBIDDEN = {
 }
 # The modules that the bindings may import: each converts something between Python and the core, and none decides.
 CONVERSIONS = {
+    "hemiola.algorithms.schedule_text",
     "hemiola.algorithms.transfer_rows",
     "hemiola.arguments.compiled",
     "hemiola.errors",
     "hemiola.simulate",
     "hemiola.topology.files",
     "hemiola.topology.graphs",
+    "hemiola.topology.notebook",
     "hemiola.topology.yaml_reader",
     "hemiola.topology.yaml_writer",
 }

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
@@ -21,6 +22,11 @@ def figures() -> Iterator[list[Figure]]:
     save = style.save
     with patch.object(style, "save", lambda figure, path: (drawn.append(figure), save(figure, path))):
         yield drawn
+
+
+def lay_out(figure: Figure) -> None:
+    """Place everything as in a file; a new figure's own canvas places nothing."""
+    FigureCanvasAgg(figure).draw()
 
 
 def bar_lengths(axes: Axes) -> list[float]:

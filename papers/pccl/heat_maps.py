@@ -5,11 +5,11 @@ ranks."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from hemiola.progress import ProgressBar
@@ -28,6 +28,9 @@ from papers.pccl.machine import (
 from papers.pccl.printed import Printed
 from papers.pccl.speedups import TIMES, Times, fitted_times, physical_times
 from papers.report import Report
+
+#: Of the colour scale, from its middle: beyond, dark words are hard to read.
+_DARK = 0.36
 
 _EXPLAINED = (
     "{vendor}'s time over PCCL's → over the planner's choice; above 1 is faster than {vendor}. Constants as under "
@@ -146,12 +149,10 @@ def draw_grids(
     rank_counts: Sequence[int],
 ) -> None:
     """Draw a heat map per panel, all on one logarithmic scale about 1, with the values in the cells."""
-    figure = Figure(figsize=(11, 8), layout="constrained")
+    figure, axes_of = style.new_panels(11, 8, -(-len(panels) // 2), 2, title)
     most = max(2.0, *(float(values.max()) for values in panels.values()))
     scale = LogNorm(1 / most, most)
-    for axes, (name, values) in zip(
-        figure.subplots(-(-len(panels) // 2), 2).flat, panels.items(), strict=False
-    ):
+    for axes, (name, values) in zip(chain.from_iterable(axes_of), panels.items(), strict=False):
         axes.imshow(values, cmap="PiYG", norm=scale, aspect="auto")
         axes.set_title(name, fontsize=10)
         axes.set_xticks(range(len(rank_counts)), list(map(str, rank_counts)))
@@ -159,8 +160,16 @@ def draw_grids(
         axes.set_xlabel("ranks")
         axes.set_ylabel("MiB")
         for (y, x), value in np.ndenumerate(values):
-            axes.text(x, y, f"{value:.3g}", ha="center", va="center", fontsize=8)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=12)
+            dark = abs(scale(value) - 0.5) > _DARK
+            axes.text(
+                x,
+                y,
+                f"{value:.3g}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="white" if dark else style.BLACK,
+            )
     style.save(figure, path)
 
 

@@ -131,8 +131,8 @@ def figure_14(report: Report, command: str) -> None:
     schedule = synthesize(mesh, "all_gather", progress=False)
     report.section(
         "Figure 14: an all-gather on a 3x3 mesh",
-        f"{schedule.step_count} steps; a corner receives 8 chunks over 2 links, so 4 is the least. Red "
-        "numbers are chunks (chunk c is rank c's). The paper's example takes 4 steps, too.",
+        f"{schedule.step_count} steps; a corner receives 8 chunks over 2 links, so 4 is the least. "
+        "Numbers beside arrows are chunks (chunk c is rank c's). The paper's example takes 4 steps, too.",
         command,
     )
     used = np.bincount(np.asarray(schedule.transfers)["step"])

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule, Topology
@@ -29,17 +28,18 @@ def link_matrix(topology: Topology, values: NDArray[np.float64]) -> NDArray[np.f
 def draw_heat_maps(
     path: Path, title: str, rows: Mapping[str, Mapping[str, NDArray[np.float64]]], label: str
 ) -> None:
-    """Draw a matrix per row and column; each row is scaled to its own largest value, and black where there is none."""
+    """Draw a matrix per row and column; each row is scaled to its own largest value, and black where there is no
+    link."""
     columns = list(next(iter(rows.values())))
-    figure = Figure(figsize=(2.1 * len(columns) + 1.2, 2.1 * len(rows) + 0.6), layout="constrained")
-    axes = figure.subplots(len(rows), len(columns), squeeze=False)
+    size = (2.1 * len(columns) + 1.2, 2.1 * len(rows) + 0.6)
+    figure, axes = style.new_panels(*size, len(rows), len(columns), title)
     heat = colormaps["YlOrRd"].copy()
     heat.set_bad("black")
     picture = None
     for y, (row, matrices) in enumerate(rows.items()):
         largest = max(np.nanmax(matrix) for matrix in matrices.values())
         for x, column in enumerate(columns):
-            panel: Axes = axes[y][x]
+            panel = axes[y][x]
             picture = panel.imshow(
                 matrices[column] / largest, cmap=heat, vmin=0, vmax=1, interpolation="nearest"
             )
@@ -52,19 +52,18 @@ def draw_heat_maps(
             if y == len(rows) - 1:
                 panel.set_xlabel("destination", fontsize=9)
     assert picture is not None
-    figure.colorbar(picture, ax=axes, label=label, shrink=0.6)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=12)
+    every = [panel for row in axes for panel in row]
+    figure.colorbar(picture, ax=every, label=f"{label}; black: no link", shrink=0.6)
     style.save(figure, path)
 
 
 def draw_on_grid(path: Path, title: str, schedule: Schedule, columns: int) -> None:
     """Draw each step of an all-gather on a 2D mesh: an arrow per transfer, labelled with its chunk."""
-    figure = Figure(figsize=(3.1 * schedule.step_count, 3.4), layout="constrained")
-    panels: Sequence[Axes] = figure.subplots(1, schedule.step_count, squeeze=False)[0]
+    figure, (panels,) = style.new_panels(3.1 * schedule.step_count, 3.4, 1, schedule.step_count, title)
     n = schedule.rank_count
     rows = np.asarray(schedule.transfers)
     for step, axes in enumerate(panels):
-        axes.set_title(f"t = {step}", fontsize=10)
+        axes.set_title(f"step {step}", fontsize=10)
         axes.set_aspect("equal")
         axes.axis("off")
         for rank in range(n):
@@ -75,7 +74,6 @@ def draw_on_grid(path: Path, title: str, schedule: Schedule, columns: int) -> No
             _draw_arrow(axes, int(transfer["src"]), int(transfer["dst"]), int(transfer["chunk"]), columns)
         axes.set_xlim(-0.4, columns - 0.6)
         axes.set_ylim(-(n // columns) + 0.6, 0.4)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=12)
     style.save(figure, path)
 
 
@@ -94,5 +92,5 @@ def _draw_arrow(axes: Axes, src: int, dst: int, chunk: int, columns: int) -> Non
     )
     middle = (start + end) / 2 + 0.8 * aside
     axes.text(
-        middle[0], middle[1], str(chunk), fontsize=8, color=style.RED, ha="center", va="center", zorder=4
+        middle[0], middle[1], str(chunk), fontsize=8, color=style.BLACK, ha="center", va="center", zorder=4
     )

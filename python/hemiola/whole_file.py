@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 
+from hemiola._core import check_whole as check_in_core
 from hemiola._core import write_whole as write_in_core
 
 
@@ -15,3 +16,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     Text is written in UTF-8; pipes and devices are written to directly. OSError names the file.
     """
     write_in_core(path, content.encode() if isinstance(content, str) else content)
+
+
+def check_whole(path: str | os.PathLike[str]) -> None:
+    """Raise the OSError with which `write_whole` could not begin, and leave everything as it is."""
+    check_in_core(path)

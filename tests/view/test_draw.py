@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hemiola.draw`: the content of each picture, and one sentence where there is none."""
 
+import re
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 import hemiola as hm
+from drawn import lay_out
 from hemiola import algorithms, topologies
+from hemiola.algorithms.schedule_text import step_cells
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.view import style
 
@@ -84,7 +88,7 @@ def test_late_and_slow_ranks_have_rows_of_their_own_among_many_ranks() -> None:
 @pytest.mark.parametrize("columns", [1, 2])
 def test_the_lines_above_a_picture_meet_neither_each_other_nor_the_picture(columns: int) -> None:
     axes = hm.draw(hm.simulate(RING, SWITCH, 1 << 20, NOW), columns=columns)
-    axes.figure.canvas.draw()
+    lay_out(axes.figure)
     title, told = (text.get_window_extent() for text in axes.texts[:2])
     assert title.y0 >= told.y1 - 1
     assert told.y0 >= axes.get_window_extent().y1
@@ -116,7 +120,7 @@ def test_a_figure_is_as_wide_as_a_papers_columns(columns: int) -> None:
         (
             "all_reduce_ring",
             {},
-            "expected a Topology, a Schedule, a Timeline, a Plan or an Arrivals",
+            "expected a Topology, a Schedule, a Timeline, a Plan, a Sweep or an Arrivals",
         ),
         (float("nan"), {}, "found nan"),
         (None, {}, "found None"),
@@ -152,11 +156,11 @@ def test_a_subject_that_no_picture_shows_is_one_sentence(subject, options, says:
 )
 def test_small_and_large_subjects_are_drawn(subject) -> None:
     figure = hm.draw(subject).figure
-    figure.canvas.draw()
+    lay_out(figure)
     assert figure.axes
 
 
-def test_notebooks_show_a_plan_and_a_timeline_as_tables_and_text_as_one_line() -> None:
+def test_notebooks_show_tables_and_text_is_one_line() -> None:
     plan, timeline = hm.plan(SWITCH, "all_reduce", 1 << 20, NOW), hm.simulate(RING, SWITCH, 1 << 20, NOW)
     for one in (plan, timeline, RING, SWITCH):
         assert "\n" not in repr(one)
@@ -164,3 +168,41 @@ def test_notebooks_show_a_plan_and_a_timeline_as_tables_and_text_as_one_line() -
     assert plan._repr_html_().count("<tr>") == 1 + len(plan.alternatives)
     assert timeline._repr_html_().count("<tr>") == 1 + 4
     assert "<Timeline" not in timeline._repr_html_()
+
+
+def test_a_notebook_shows_a_schedule_as_chunks_by_steps() -> None:
+    rows = _table_of(RING._repr_html_())
+    assert rows[0] == ["chunk", *(f"step {step}" for step in range(6))]
+    assert rows[1:] == [
+        [str(chunk), *(cell.replace(">", "&gt;") for cell in cells)]
+        for chunk, cells in enumerate(step_cells(RING, 4, 6))
+    ]
+    assert "<p>all_reduce: 4 ranks, 4 chunks, 6 steps, 24 transfers; 0&gt;1 copies, 0+1 adds</p>" in (
+        RING._repr_html_()
+    )
+
+
+def test_a_notebook_shows_the_beginning_of_a_large_schedule_without_its_whole_table() -> None:
+    shown = algorithms.all_reduce_ring(700)._repr_html_()
+    rows = _table_of(shown)
+    assert (len(rows), len(rows[0])) == (1 + 16, 1 + 12)
+    assert "and 684 more chunks and 1,386 more steps" in shown
+    assert _table_of(algorithms.all_reduce_ring(1)._repr_html_()) == [["chunk"], ["0"]]
+
+
+def test_a_notebook_shows_a_topology_as_its_kinds_of_links() -> None:
+    shown = hm.Topology(
+        3, [(0, 1, 1e-6, 2e9), (1, 0, 1e-6, 2e9), (1, 2, 2e-6, 1e9)], name="a<b"
+    )._repr_html_()
+    assert "<p>a&lt;b: 3 ranks, 3 links</p>" in shown
+    assert _table_of(shown) == [
+        ["links", "count", "bandwidth", "latency"],
+        ["rank - rank", "2", "2 GB/s", "1 us"],
+        ["rank - rank", "1", "1 GB/s", "2 us"],
+    ]
+    unlike = hm.Topology(2, [(0, 1, 1e-6, 1e9 + number) for number in range(20)])._repr_html_()
+    assert "and 4 more kinds of links" in unlike
+
+
+def _table_of(html: str) -> list[list[str]]:
+    return [re.findall("<t[hd]>(.*?)</t[hd]>", row) for row in re.findall("<tr>(.*?)</tr>", html)]

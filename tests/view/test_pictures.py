@@ -8,14 +8,15 @@ import pytest
 from matplotlib.figure import Figure
 
 import hemiola as hm
-from drawn import figures, whiskers
+from drawn import figures, lay_out, whiskers
 from hemiola import algorithms
+from hemiola.algorithms.schedule_text import describe, step_cells
 from hemiola.errors import ArgumentError
 from hemiola.view import steps, style, timeline
 from hemiola.view.algorithm_time import AlgorithmTime
 from hemiola.view.losses import draw_losses
-from hemiola.view.schedule_text import describe, step_cells
 from hemiola.view.times import draw_times
+from hemiola.view.waits import moves_of
 
 
 def test_cells_name_source_and_destination_and_how() -> None:
@@ -99,10 +100,20 @@ def test_a_legend_covers_no_cell(tmp_path: Path) -> None:
             steps.draw_steps(hm.algorithms.all_reduce_ring(rank_count), tmp_path / "r.png", title="ring")
     for figure in drawn:
         (axes,) = figure.axes
-        legend = axes.get_legend()
-        assert legend is not None
-        assert legend.get_window_extent().y1 < axes.xaxis.label.get_window_extent().y1
+        (legend,) = figure.legends
+        lay_out(figure)
+        assert legend.get_window_extent().y1 <= axes.xaxis.label.get_window_extent().y0
         assert legend.get_window_extent().y0 > 0
+        assert legend.get_window_extent().x0 > 0
+
+
+def test_a_legend_of_long_names_leaves_the_axes_their_width() -> None:
+    axes = style.new_axes(7.2, 4, "t")[1]
+    marks = [axes.plot([0, 1], [0, 1], label=f"all_reduce_of_a_long_name_{n}")[0] for n in range(6)]
+    style.legend_below(axes, marks)
+    lay_out(axes.figure)
+    assert axes.get_window_extent().width > 0.8 * axes.figure.bbox.width
+    assert axes.figure.legends[0].get_window_extent().x0 >= 0
 
 
 def test_an_algorithm_looks_alike_in_every_figure_and_no_two_of_a_figure_do() -> None:
@@ -115,6 +126,10 @@ def test_an_algorithm_looks_alike_in_every_figure_and_no_two_of_a_figure_do() ->
         == style.looks_of(["x", "Ring"])["Ring"]
     )
     assert together["lower bound"].linestyle == "--"
+    two = style.looks_of(["bound, shared", "ring", "bound, one message"])
+    assert {look.color for name, look in two.items() if "bound" in name} == {style.BLACK}
+    assert len(set(two.values())) == 3
+    assert style.looks_of(["rhd"])["rhd"] == style.looks_of(["recursive_halving_doubling"]).popitem()[1]
     assert all(
         look.color not in (style.GREY, style.BLACK) for name, look in together.items() if "bound" not in name
     )
@@ -134,15 +149,16 @@ def test_each_rank_sends_its_transfers_one_step_after_the_other() -> None:
     # Given: ring of 2, 2 chunks of 500 KB at 1 GB/s. Expect: each rank sends for 500 us, then for 500 us again.
     topology = hm.topologies.ring(2, latency_s=0.0, bandwidth=1e9)
     schedule = hm.algorithms.all_reduce_ring(2)
-    transfers, begin_s, end_s = timeline._sending_times(schedule, hm.simulate(schedule, topology, 1_000_000))
-    assert transfers["src"].tolist() == [0, 1, 0, 1]
-    assert begin_s.tolist() == pytest.approx([0, 0, 500e-6, 500e-6])
-    assert end_s.tolist() == pytest.approx([500e-6, 500e-6, 1e-3, 1e-3])
+    moves = moves_of(hm.simulate(schedule, topology, 1_000_000))
+    assert moves.src.tolist() == [0, 1, 0, 1]
+    assert moves.begin_s.tolist() == pytest.approx([0, 0, 500e-6, 500e-6])
+    assert moves.leave_s.tolist() == pytest.approx([500e-6, 500e-6, 1e-3, 1e-3])
 
 
 def test_transfers_of_one_step_share_a_ranks_row() -> None:
     # All pairs of 3: in each of two steps each rank sends two chunks, to ranks in increasing order.
-    lane, lane_count = timeline._lanes(hm.algorithms.all_reduce_direct(3).transfers)
+    transfers = hm.algorithms.all_reduce_direct(3).transfers
+    lane, lane_count = timeline._lanes(*(transfers[name].astype(int) for name in ("src", "step", "dst")))
     assert lane.tolist() == [0, 1] * 6
     assert lane_count.tolist() == [2] * 12
 

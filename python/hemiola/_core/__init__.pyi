@@ -15,6 +15,9 @@ from hemiola._core import algorithms as algorithms, codecs as codecs, topologies
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """See hemiola.whole_file.write_whole."""
 
+def check_whole(path: str | os.PathLike[str]) -> None:
+    """See hemiola.whole_file.check_whole."""
+
 def refusal(what: str, error: int) -> str:
     """
     Describe a system's refusal: the resource, the reason, its limit and how to lift it.

@@ -77,6 +77,7 @@ def sweep(
             help="Write the table to this file: .csv, .json or .tex.",
         ),
     ] = None,
+    chart: options.Chart = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -111,6 +112,10 @@ def sweep(
         "network": network.value,
         "resume": resume,
     }
+    if chart is not None:
+        from hemiola.view.swept import refuse_many
+
+        refuse_many(len(topologies), len(question["sizes"]))
     if processes == 1:
         made = run_sweep(**question)
     else:
@@ -118,6 +123,11 @@ def sweep(
             made = run_sweep(**question, map=pool.imap)
     if out is not None:
         {".csv": made.to_csv, ".json": made.to_json, ".tex": made.to_latex}[out.suffix.lower()](out)
+    if chart is not None:
+        from hemiola.view import style
+        from hemiola.view.drawing import draw
+
+        style.save(style.figure_of(draw(made)), chart)
     asked = {
         "collective": kind,
         "topologies": [
@@ -129,7 +139,7 @@ def sweep(
         "root": root,
         **conditions_asked(conditions, network.value),
     }
-    answer(as_json, {**asked, "rows": [_row(row) for row in made]}, _table(made), *written(out))
+    answer(as_json, {**asked, "rows": [_row(row) for row in made]}, _table(made), *written(out, chart))
 
 
 def _name(text: str, kind: Kind) -> str:

@@ -15,7 +15,7 @@ from hemiola.arguments.names import KINDS, OPERATIONS, Kind, Op, as_kind, as_op
 from hemiola.cli.output import printable
 from hemiola.conditions import NIC_KEY, Conditions
 from hemiola.errors import ArgumentError, FormatError
-from hemiola.view.picture_file import in_existing_folder
+from hemiola.view.picture_file import check_place
 
 
 def read_size(text: str) -> int:
@@ -212,8 +212,8 @@ def read_conditions(
 
 
 def read_output(text: str) -> Path:
-    """Read where a file is to be written, so that a folder that does not exist is noticed before any work."""
-    return in_existing_folder(Path(text))
+    """Read where a file is to be written, so that one that cannot be is noticed before any work."""
+    return check_place(Path(text))
 
 
 def size_steps(first: int, last: int, factor: float) -> list[int]:

@@ -12,13 +12,13 @@ import typer
 from rich.text import Text
 
 from hemiola._core import Schedule, Violation
+from hemiola.algorithms.schedule_text import describe, slot_name
 from hemiola.cli import options
 from hemiola.cli.inputs import load_schedule
 from hemiola.cli.output import answer, counted, printable
 from hemiola.cli.violations import violation_data
 from hemiola.progress import ProgressBar
 from hemiola.verify import verify as find_violations
-from hemiola.view.schedule_text import describe, slot_name
 
 #: Violations looked for per schedule; there may be more.
 _VIOLATIONS_FOUND = 100

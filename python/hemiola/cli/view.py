@@ -15,6 +15,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from hemiola._core import Schedule, Violation
+from hemiola.algorithms.schedule_text import describe, step_cells
 from hemiola.cli import options, values
 from hemiola.cli.inputs import load_schedule, read_text, read_topology
 from hemiola.cli.output import answer, console, fitted, printable, table, written
@@ -27,7 +28,6 @@ from hemiola.synthesis import DEFAULT_NBYTES
 from hemiola.units import format_bytes, format_seconds
 from hemiola.verify import first_violation
 from hemiola.view.algorithm_time import AlgorithmTime, TimesAtSize
-from hemiola.view.schedule_text import describe, step_cells
 
 #: The part of a schedule that is printed.
 _CHUNKS_SHOWN, _STEPS_SHOWN = 32, 64

@@ -16,7 +16,7 @@ from hemiola._core import Schedule
 from hemiola.errors import FormatError
 from hemiola.sweep.cell import Cell, Own
 from hemiola.sweep.table import Row, read_rows
-from hemiola.whole_file import write_whole
+from hemiola.whole_file import check_whole, write_whole
 
 _HEAD = "cells of hemiola.sweep"
 #: An interrupt that ends the process at once loses no more work than of this time.
@@ -55,7 +55,10 @@ class Record:
         self._path = path
         self._rows: dict[str, tuple[Row, ...]] = {}
         self._saved_at = time.monotonic()
-        if path is not None and os.path.exists(path):
+        if path is None:
+            return
+        check_whole(path)
+        if os.path.exists(path):
             self._rows = _read(Path(path))
 
     def rows(self, cell: Cell) -> tuple[Row, ...] | None:

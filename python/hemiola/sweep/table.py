@@ -10,10 +10,13 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hemiola.units import format_bytes, format_seconds
 from hemiola.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,28 @@ class Sweep:
             if row.seconds is not None and row.seconds < _time_of(found.get(question)):
                 found[question] = row
         return tuple(found.values())
+
+    def draw(self, ax: Axes | None = None, *, columns: int = 2) -> Axes:
+        """Draw times over sizes, a panel for each topology, collective and set of conditions; see `hemiola.draw`.
+
+        Parameters
+        ----------
+        ax, columns : as for `hemiola.draw`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes, those with the picture.
+
+        Raises
+        ------
+        ArgumentError
+            No row has a time, or there are more panels than one picture holds.
+        MissingPackageError
+            Matplotlib is not installed.
+        """
+        import hemiola  # the root alone may name rooms above this one
+
+        return hemiola.draw(self, ax, columns=columns)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Write comma-separated values with a line of names; times in seconds, empty where there is none.

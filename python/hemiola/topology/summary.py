@@ -97,7 +97,7 @@ def summarize(topology: Topology, assumed: NDArray[np.bool_] | None = None) -> S
     """
     most_hops, cut = _reach(topology)
     return Summary(
-        kinds=_link_kinds(topology, assumed),
+        kinds=link_kinds(topology, assumed),
         odd=tuple(_odd_ranks(topology)),
         out_bandwidth=_bandwidth_range(topology, "src"),
         in_bandwidth=_bandwidth_range(topology, "dst"),
@@ -147,8 +147,8 @@ def _odd_ranks(topology: Topology) -> Iterator[OddRank]:
             yield OddRank(rank, end, bandwidth, name, len(leads_to))
 
 
-def _link_kinds(topology: Topology, assumed: NDArray[np.bool_] | None) -> list[LinkKind]:
-    """Return kinds of links, fastest first."""
+def link_kinds(topology: Topology, assumed: NDArray[np.bool_] | None = None) -> list[LinkKind]:
+    """Return kinds of links, fastest first; `assumed` as in `summarize`."""
     links = topology.links
     ends = _ends(topology, links["src"], links["dst"])
     marks = np.zeros((len(links), 3), bool) if assumed is None else assumed

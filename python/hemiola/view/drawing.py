@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hemiola.draw`: a picture of a topology, schedule, plan, timeline or arrivals in axes of its own or a reader's."""
+"""`hemiola.draw`: a picture of a topology, schedule, plan, timeline, sweep or arrivals."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hemiola._core import Schedule, ScheduleFile, Topology
+from hemiola.algorithms.schedule_text import describe
 from hemiola.arguments import typed
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.environment.packages import require
 from hemiola.errors import ArgumentError, ArgumentTypeError
 from hemiola.planner import Plan
 from hemiola.simulate import Timeline
+from hemiola.sweep import Sweep
 from hemiola.view.algorithm_time import AlgorithmTime
-from hemiola.view.schedule_text import describe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,20 +44,21 @@ class _Picture:
 
 @typed
 def draw(
-    subject: Topology | Schedule | Timeline | Plan | Arrivals,
+    subject: Topology | Schedule | Timeline | Plan | Sweep | Arrivals,
     ax: Axes | None = None,
     *,
     topology: Topology | None = None,
     columns: int = 2,
 ) -> Axes:
-    """Draw a topology, schedule, timeline, plan or arrivals with Matplotlib.
+    """Draw a topology, schedule, timeline, plan, sweep or arrivals with Matplotlib.
 
     A small schedule is a panel per step with arrows between ranks; a larger one a matrix of ranks by steps. A timeline
-    shows each rank's sending, a plan its alternatives beside the bound, arrivals the delays of the last rank.
+    shows each rank's sending and waits, a plan its alternatives beside the bound, a sweep times over sizes, arrivals
+    the delays of the last rank.
 
     Parameters
     ----------
-    subject : Topology, Schedule, Timeline, Plan or Arrivals.
+    subject : Topology, Schedule, Timeline, Plan, Sweep or Arrivals.
     ax : matplotlib.axes.Axes, optional; axes to draw into. None: those of a new figure, `Axes.figure`.
     topology : Topology, optional; where the ranks of a schedule stand. None: on a circle.
     columns : 1 or 2, how many of a paper's columns a new figure is wide: 3.5 or 7.2 inches.
@@ -99,7 +101,7 @@ def draw(
 
 
 def _picture_of(
-    subject: Topology | Schedule | Timeline | Plan | Arrivals, topology: Topology | None, columns: int
+    subject: Topology | Schedule | Timeline | Plan | Sweep | Arrivals, topology: Topology | None, columns: int
 ) -> _Picture:
     if isinstance(subject, Topology):
         return _topology(subject)
@@ -109,6 +111,8 @@ def _picture_of(
         return _timeline(subject, columns)
     if isinstance(subject, Plan):
         return _plan(subject)
+    if isinstance(subject, Sweep):
+        return _sweep(subject, columns)
     return _arrivals(subject)
 
 
@@ -195,6 +199,13 @@ def _plan(plan: Plan) -> _Picture:
     return _Picture(
         title + where, told, 0.05 * len(times), lambda axes: paint_times(axes, times, plan.bound_s)
     )
+
+
+def _sweep(table: Sweep, columns: int) -> _Picture:
+    from hemiola.view.swept import swept
+
+    made = swept(table, columns)
+    return _Picture(made.title, made.told, made.shape, made.paint)
 
 
 def _arrivals(arrivals: Arrivals) -> _Picture:

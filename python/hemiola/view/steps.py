@@ -18,9 +18,9 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from hemiola._core import Schedule
+from hemiola.algorithms.schedule_text import LETTERED_TRANSFERS, describe, step_cells
 from hemiola.view import style
 from hemiola.view.picture_file import check_suffix
-from hemiola.view.schedule_text import LETTERED_TRANSFERS, describe, step_cells
 
 #: Chunks by steps are written out up to so many.
 _LETTERED_CHUNKS, _LETTERED_STEPS = 24, 16

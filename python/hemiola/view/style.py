@@ -8,7 +8,9 @@ import io
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
+from typing import Any, Literal
 
 from hemiola.environment.packages import require
 
@@ -18,6 +20,7 @@ from matplotlib import rc_context, rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from hemiola.view.picture_file import check_suffix
 from hemiola.whole_file import write_whole
@@ -36,17 +39,21 @@ GREY = "#8A8F98"
 ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
 
 
+Dashes = Literal["-", "--", ":", "-."]
+
+
 @dataclass(frozen=True)
 class Look:
     """Colour, marker and line of a series in every figure."""
 
     color: str
     marker: str
-    linestyle: str = "-"
+    linestyle: Dashes = "-"
 
 
-#: Of bounds: no algorithm is black, dashed or without a marker.
+#: Of bounds: no algorithm is black, dashed or without a marker. Of several bounds each has its own dashes.
 BOUND = Look(BLACK, "", "--")
+_DASHES: tuple[Dashes, ...] = ("--", ":", "-.")
 
 _COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 _MARKERS = "osD^vPX<"
@@ -57,25 +64,29 @@ _KNOWN = (
     "mpich", "gloo", "mpi", "torch", "stragglar", "late", "optcc", "swing", "bruck", "plan", "synthesized",
 )  # fmt: skip
 
+#: Names of papers for algorithms that have another name here.
+_ALSO_CALLED = {"rhd": "recursive halving doubling", "allpairs": "direct"}
+
 
 def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     """Return the look of each series of a figure: no two alike, and each the same as in other figures.
 
-    A known name has a fixed look, a bound is black and dashed, and another name's look follows from its letters. Where
+    A known name has a fixed look, bounds are black and dashed, and another name's look follows from its letters. Where
     two names meet in one look, the later one takes the next that is free. There are 48 looks.
     """
     labels = list(dict.fromkeys(labels))
+    bounds = [label for label in labels if _family(label).startswith(("bound", "lower bound"))]
+    looks = {label: Look(BLACK, "", dashes) for label, dashes in zip(bounds, cycle(_DASHES), strict=False)}
     places: dict[str, int] = {}
     # Fixed looks first, so that a name that is not known does not take one of them.
-    for label in sorted(labels, key=lambda one: _family(one) not in _KNOWN):
+    others = [label for label in labels if label not in looks]
+    for label in sorted(others, key=lambda one: _family(one) not in _KNOWN):
         family = _family(label)
-        if family in ("bound", "lower bound"):
-            continue
         place = _KNOWN.index(family) if family in _KNOWN else zlib.crc32(family.encode())
         taken = set(places.values())
         tries = (each % _LOOK_COUNT for each in range(place, place + _LOOK_COUNT))
         places[label] = next((each for each in tries if each not in taken), place % _LOOK_COUNT)
-    return {label: _look(places[label]) if label in places else BOUND for label in labels}
+    return {label: looks.get(label) or _look(places[label]) for label in labels}
 
 
 _LOOK_COUNT = len(_COLORS) * len(_MARKERS)
@@ -91,8 +102,8 @@ def _family(label: str) -> str:
     name = label.lower().replace("_", " ")
     for kind in ("all reduce ", "all gather ", "reduce scatter ", "all to all ", "broadcast ", "reduce "):
         if name.startswith(kind):
-            return name.removeprefix(kind)
-    return name
+            name = name.removeprefix(kind)
+    return _ALSO_CALLED.get(name, name)
 
 
 def new_axes(width: float, height: float, title: str, subtitle: str = "") -> tuple[Figure, Axes]:
@@ -114,6 +125,22 @@ def new_axes_above_each_other(
         axes.spines[["top", "right"]].set_visible(False)
     _write_titles(stacked[0], title, subtitle)
     return figure, stacked
+
+
+def figure_of(axes: Axes) -> Figure:
+    """Return the figure in which axes stand."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def new_panels(
+    width: float, height: float, rows: int, columns: int, title: str
+) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure with rows of axes, titled at the left."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=1.2 * font_size())
+    return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False)]
 
 
 def _write_titles(axes: Axes, title: str, subtitle: str) -> None:
@@ -146,13 +173,22 @@ def _write_line(axes: Axes, text: str, height: float, size: float, color: str, w
 
 
 def legend_below(axes: Axes, marks: Sequence[Artist]) -> None:
-    """Put a legend below the axes' words, where it covers nothing, in as many columns as a narrow figure holds."""
-    figure = axes.get_figure()
-    most = 2 if figure is not None and axes.get_window_extent().width < 4 * figure.dpi else 5
-    axes.legend(
-        handles=list(marks), loc="upper right", bbox_to_anchor=(1, 0), borderaxespad=3.6, ncols=min(len(marks), most),
-        frameon=False, fontsize=0.9 * font_size(),
-    )  # fmt: skip
+    """Put a legend below the axes' words, where it covers nothing, in as many columns as there is room for.
+
+    It is the figure's where the axes stand alone in it: a legend of the axes would narrow them to its own width.
+    """
+    figure = figure_of(axes)
+    size = 0.9 * font_size()
+    longest = max(len(str(mark.get_label())) for mark in marks)
+    is_alone = figure.axes == [axes] and isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
+    room = (figure.bbox.width if is_alone else axes.get_window_extent().width) / figure.dpi * 72
+    # A letter is a little wider than half its height; the mark and the space around it are as wide as eight.
+    columns = max(1, min(len(marks), int(room / (0.6 * size * (longest + 8)))))
+    shape: dict[str, Any] = {"handles": list(marks), "ncols": columns, "frameon": False, "fontsize": size}
+    if is_alone:
+        figure.legend(loc="outside lower right", **shape)
+    else:
+        axes.legend(loc="upper right", bbox_to_anchor=(1, 0), borderaxespad=3.6, **shape)
 
 
 def save(figure: Figure, path: str | Path) -> None:

@@ -51,19 +51,36 @@ fs::path name_beside(const fs::path& target) {
          (".hemiola-" + std::to_string(::getpid()) + "-" + std::to_string(next++) + ".part");
 }
 
+/// Where a file can be replaced; nothing where it is to be written to directly.
+std::optional<fs::path> replaceable(const fs::path& path, bool exists, const struct stat& status) {
+  return exists && !S_ISREG(status.st_mode) ? std::nullopt : end_of_links(path);
+}
+
 }  // namespace
 
 WholeFile::WholeFile(const fs::path& path, std::string name) : name_(std::move(name)) {
-  const std::optional<fs::path> target = end_of_links(path);
   struct stat status{};
   const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (!target || (exists && !S_ISREG(status.st_mode))) {
+  const std::optional<fs::path> target = replaceable(path, exists, status);
+  if (!target) {
     file_ = Descriptor(checked(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), name_));
     return;
   }
   if (exists) checked(::access(path.c_str(), W_OK), name_);  // a file that is write-protected stays
   open_beside(*target);
   if (exists) checked(::fchmod(file_.get(), status.st_mode & kPermissions), name_);
+}
+
+void WholeFile::check(const fs::path& path, const std::string& name) {
+  struct stat status{};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (replaceable(path, exists, status)) {
+    const WholeFile unwritten(path, name);
+    return;
+  }
+  // Opening a pipe would wait for its reader, and opening another process's file would cut it.
+  if (exists && S_ISDIR(status.st_mode)) throw std::system_error(EISDIR, std::generic_category(), name);
+  checked(::access(path.c_str(), W_OK), name);
 }
 
 WholeFile::~WholeFile() {

@@ -20,6 +20,8 @@ class WholeFile {
   WholeFile(const std::filesystem::path& path, std::string name);
   /// Without `finish`, removes the new file beside it.
   ~WholeFile();
+  /// Throws as the constructor would and writes nothing, so that work is not begun whose result has no place.
+  static void check(const std::filesystem::path& path, const std::string& name);
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 

@@ -166,6 +166,10 @@ Costs O(n log n) time.)")
           "not a copy.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Schedule& s) { return static_cast<std::int64_t>(s.digest().low >> 2); })
+      .def("_repr_html_",
+           [](nb::handle self) {
+             return nb::module_::import_("hemiola.algorithms.schedule_text").attr("html_of")(self);
+           })
       .def("__repr__", &describe_schedule);
 }
 

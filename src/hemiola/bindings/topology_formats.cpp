@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods of hemiola.Topology whose work is done in Python, where YAML, XML and NetworkX are: hemiola.topology.
+// Methods of hemiola.Topology whose work is done in Python, where YAML, XML, HTML and NetworkX are: hemiola.topology.
 #include "hemiola/bindings/topology.hpp"
 
 namespace nb = nanobind;
@@ -55,6 +55,7 @@ Warns
 TopologyWarning
     A figure that cannot be; names file, line and the value used instead.
 )")
+      .def("_repr_html_", [](nb::handle self) { return call("hemiola.topology.notebook", "html_of", self); })
       .def(
           "save",
           [](nb::handle self, nb::object path) {

@@ -25,6 +25,14 @@ void bind_whole_file(nb::module_& m) {
       },
       "path"_a, "content"_a, nb::sig("def write_whole(path: str | os.PathLike[str], content: bytes) -> None"),
       "See hemiola.whole_file.write_whole.");
+  m.def(
+      "check_whole",
+      [](const std::filesystem::path& path) {
+        const LongCall call;
+        WholeFile::check(path, "'" + path.string() + "'");
+      },
+      "path"_a, nb::sig("def check_whole(path: str | os.PathLike[str]) -> None"),
+      "See hemiola.whole_file.check_whole.");
   m.def("refusal", &refusal, "what"_a, "error"_a,
         "Describe a system's refusal: the resource, the reason, its limit and how to lift it.");
 }

@@ -15,7 +15,7 @@ from hemiola.simulate import Timeline, simulate
 from hemiola.view.page.job_page import job_data
 from hemiola.view.page.packing import write_page
 from hemiola.view.page.schedule_page import refuse_large, schedule_data
-from hemiola.view.picture_file import in_existing_folder
+from hemiola.view.picture_file import check_place
 
 
 @typed
@@ -74,7 +74,7 @@ def explore(
 
 
 def _writable(file: str | os.PathLike[str]) -> Path:
-    path = in_existing_folder(Path(file))
+    path = check_place(Path(file))
     if path.is_dir():
         raise ArgumentError(f"'{path}': expected a file to write, found a folder; name a file in it")
     if path.exists() and not os.access(path, os.W_OK):
