@@ -29,12 +29,12 @@ def text() -> str:
 
 
 def _pages(folder: str) -> list[str]:
-    """Return the pages of a folder, its first page first; the tutorial's in the order of docs/README.md."""
+    """Return the pages of a folder, its first page first; in the order of docs/README.md where that lists them all."""
     found = sorted((ROOT / "docs" / folder).rglob("*.md"), key=lambda page: (page.name != "README.md", page))
     names = [str(page.relative_to(ROOT)) for page in found]
     index = (ROOT / "docs/README.md").read_text()
     return (
         sorted(names, key=lambda name: index.find(name.removeprefix("docs/")))
-        if folder == "tutorial"
+        if folder in ("tutorial", "how-to", "explanation")
         else names
     )

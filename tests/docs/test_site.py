@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import cli_reference
 import pytest
@@ -53,6 +54,21 @@ def test_the_site_holds_all_and_asks_nobody(site: Path) -> None:
     assert [str(page) for page, text in pages.items() if FETCHED.search(text)] == []
     index = (site / "search/search_index.js").read_text()  # a script, which a page may load from a folder
     assert "hemiola.Plan.explain" in index
+
+
+def test_links_of_the_built_pages_lead_to_files_and_anchors(site: Path) -> None:
+    pages = {page: page.read_text() for page in site.rglob("*.html") if page.name != "404.html"}  # a server's page
+    anchors = {page: set(re.findall(r'\b(?:id|name)="([^"]+)"', text)) for page, text in pages.items()}
+    dead, count = [], 0
+    for page, text in pages.items():
+        for target in set(re.findall(r'\b(?:href|src)="(?![a-z]+:)([^"]*)"', text)):
+            name, _, anchor = unquote(html.unescape(target)).partition("#")
+            there = (page.parent / name).resolve() if name else page
+            count += 1
+            if not there.exists() or (anchor and anchor not in anchors.get(there, set())):
+                dead.append(f"{page.relative_to(site)}: {target}")
+    assert count > 1000
+    assert dead == []
 
 
 def test_the_site_has_the_help_of_every_command(site: Path) -> None:
