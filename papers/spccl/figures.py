@@ -34,10 +34,8 @@ def our_formats(codec_of: Measured) -> model.Formats:
 
 def _stated(what: str) -> str:
     return (
-        f"{what} The times are by a model, not from the paper's machine. Its ranks have a GPU and NICs of 200 Gbit/s. "
-        "The model's have a port of 10 Gbit/s where no other stands, a core, and 10 µs a message. So sparse messages "
-        "gain more here than there. A rank takes the longer time of port and core, and one slice of 1 MiB. Places are "
-        f"independent. The core's speeds were measured just before, {load()}."
+        f"{what} The times are by the model, not from the paper's machine. The core's speeds were measured just before, "
+        f"{load()}."
     )
 
 
