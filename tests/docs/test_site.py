@@ -57,7 +57,9 @@ def test_the_site_holds_all_and_asks_nobody(site: Path) -> None:
 
 
 def test_links_of_the_built_pages_lead_to_files_and_anchors(site: Path) -> None:
-    pages = {page: page.read_text() for page in site.rglob("*.html") if page.name != "404.html"}  # a server's page
+    pages = {
+        page: page.read_text() for page in site.rglob("*.html") if page.name != "404.html"
+    }  # a server's page
     anchors = {page: set(re.findall(r'\b(?:id|name)="([^"]+)"', text)) for page, text in pages.items()}
     dead, count = [], 0
     for page, text in pages.items():

@@ -256,8 +256,8 @@ ALGORITHMS = (
         name=_WHERE,
         kind="all_reduce",
         paper=Paper("OptCC", "Chen, Jiang, Yu, Wang, Xiong, Wang, Liu 2026"),
-        idea="On a grid of two dimensions with one slow rank every part of the buffer goes up and down a tree. The slow "
-        "rank's place differs from tree to tree, so that all ports have as little to do as can be.",
+        idea="On a grid of two dimensions with one slow rank every part of the buffer goes up and down a tree. The "
+        "slow rank's place differs from tree to tree, so that all ports have as little to do as can be.",
         sizes="grids of two dimensions",
         function=all_reduce_grid_trees,
         needs="slow",
