@@ -34,8 +34,8 @@ def our_formats(codec_of: Measured) -> model.Formats:
 
 def _stated(what: str) -> str:
     return (
-        f"{what} The times are by the model, not from the paper's machine. The core's speeds were measured just before, "
-        f"{load()}."
+        f"{what} The times are by the model, not from the paper's machine. The core's speeds were measured just "
+        f"before, {load()}."
     )
 
 
