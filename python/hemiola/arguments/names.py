@@ -22,10 +22,10 @@ NAMES = (KINDS, OPERATIONS)
 
 
 def as_kind(name: str) -> Kind:
-    """Return the name of a collective that the core knows, as a type checker wants it."""
+    """Return a collective's name as a type checker wants it."""
     return cast(Kind, name)
 
 
 def as_op(name: str) -> Op:
-    """Return the name of an operation that the core knows, as a type checker wants it."""
+    """Return an operation's name as a type checker wants it."""
     return cast(Op, name)
