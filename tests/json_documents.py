@@ -20,6 +20,13 @@ def _judge_of(command: str) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema)
 
 
+def read_document(text: str) -> dict[str, Any]:
+    """Read what a command printed; raise ValidationError unless it is as the command's schema has it."""
+    document: dict[str, Any] = json.loads(text)
+    judge_document(document)
+    return document
+
+
 def judge_document(document: dict[str, Any]) -> None:
     """Raise ValidationError unless a document is as its command's schema has it."""
     _judge_of(document["command"]).validate(document)

@@ -34,6 +34,51 @@ def test_each_command_with_json_has_a_schema_on_the_page() -> None:
         assert f"| `hemiola {name}` | [{schema.name}](json/{schema.name}) |" in page
 
 
+def loose(schema: Any, where: str) -> Iterator[str]:
+    """Yield the places of a schema that allow objects or lists of anything, or keys that may lack."""
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if not schema.keys() & {"type", "const", "enum", "anyOf"}:
+        yield f"{where}: anything"
+    if "array" in kinds and "items" not in schema:
+        yield f"{where}: a list of anything"
+    if (
+        "object" in kinds
+        and "properties" not in schema
+        and not isinstance(schema.get("additionalProperties"), dict)
+    ):
+        yield f"{where}: an object of any content"
+    if "properties" in schema and schema.get("additionalProperties") is not False:
+        yield f"{where}: more keys"
+    is_told = "oneOf" in schema  # which keys come together
+    if not is_told and schema.get("properties", {}).keys() - set(schema.get("required", [])) - MAY_LACK:
+        yield f"{where}: keys that may lack"
+    for name, inside in schema.get("properties", {}).items():
+        yield from loose(inside, f"{where}.{name}")
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield from loose(schema[key], f"{where}[]")
+    for choice in schema.get("anyOf", []):
+        yield from loose(choice, where)
+
+
+#: Of a run that Ctrl-C has ended.
+MAY_LACK = {"interrupted"}
+
+
+@pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.json")), ids=lambda path: path.stem)
+def test_no_schema_allows_anything(path: Path) -> None:
+    assert list(loose(json.loads(path.read_text()), path.stem)) == []
+
+
+def test_what_allows_anything_is_found() -> None:
+    assert list(loose({"type": "object"}, "a")) == ["a: an object of any content"]
+    assert list(loose({"type": "array"}, "a")) == ["a: a list of anything"]
+    assert list(loose({}, "a")) == ["a: anything"]
+    loose_inside = {"type": "object", "properties": {"b": {"type": "array", "items": {}}}}
+    assert list(loose(loose_inside, "a")) == ["a: more keys", "a: keys that may lack", "a.b[]: anything"]
+
+
 def takes_json(command: Any) -> bool:
     return any("--json" in parameter.opts for parameter in command.params)
 

@@ -4,8 +4,6 @@ faults of all sizes, is benchmarks/diagnose.py."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 import hemiola as hm
@@ -13,6 +11,7 @@ from hemiola.cli import main
 from hemiola.diagnosis import Cause
 from hemiola.errors import ArgumentError
 from hemiola.measure.checkup import Checkup, Faults, check_up
+from json_documents import read_document
 from undisturbed import undisturbed
 
 LIMIT_S = 120
@@ -55,7 +54,7 @@ def test_over_shared_memory_a_late_rank_is_found_and_the_rest_is_said(
 ) -> None:
     def causes() -> list[tuple[str, str]]:
         assert main(["diagnose", "-n", "3", "--late", "2=30ms", "--steps", "24", "--json"]) == 1
-        told = json.loads(capsys.readouterr().out)
+        told = read_document(capsys.readouterr().out)
         assert any("shared memory" in note for note in told["notes"])
         found = told["findings"]
         return [(one["cause"], one["where"]) for one in found if one["cause"] != Cause.OVERSUBSCRIBED]

@@ -15,6 +15,7 @@ import pytest
 
 from hemiola.cli import main
 from hemiola.cli.exit_codes import NOT_STARTED
+from json_documents import read_document
 from waiting import wait_until
 
 PROGRAM = str(Path(__file__).with_name("launched_program.py"))
@@ -113,11 +114,12 @@ def test_a_rank_that_is_killed_after_the_culprit_has_failed_is_told_as_a_shell_d
     assert any(line.endswith(f"rank 1: killed by signal {int(signal.SIGKILL)}") for line in err), err
 
 
-def test_with_json_the_answer_stands_alone_on_standard_output(launch: Launch) -> None:
-    code, out, err = launch("-n", "2", "--json", "echo", "text")
-    assert code == 0
-    assert '  "exit_code": 0' in out
-    assert sorted(err) == ["[0] text", "[1] text"]
+def test_with_json_the_answer_stands_alone_on_standard_output() -> None:
+    command = [sys.executable, "-m", "hemiola", "launch", "-n", "2", "--json", "echo", "text"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    told = read_document(done.stdout)
+    assert (told["program"], told["hosts"], told["ranks"], told["exit_code"]) == (["echo", "text"], [], 2, 0)
+    assert sorted(done.stderr.splitlines()) == ["[0] text", "[1] text"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 import hemiola as hm
 from hemiola.cli import main
 from hemiola.cluster import Cluster
+from json_documents import read_document
 from permission import where_permitted
 from undisturbed import confirmed
 
@@ -38,7 +38,7 @@ def test_rates_and_shared_nics_are_found_and_a_job_plans_for_them(
 
     def calibrated() -> dict[str, Any]:
         assert main([*words, "-m", "hemiola", "calibrate", "-o", str(file), "--json"]) == 0
-        told: dict[str, Any] = json.loads(capfd.readouterr().out)
+        told: dict[str, Any] = read_document(capfd.readouterr().out)
         return told
 
     def users(told: dict[str, Any]) -> list[tuple[int, str, list[int]]]:

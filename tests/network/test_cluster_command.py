@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from hemiola.cli import main
 from hemiola.cli.exit_codes import FAILED, MISTAKE, NOT_STARTED
 from hemiola.cluster import Cluster
 from hemiola.cluster.cluster import end
+from json_documents import read_document
 from permission import where_permitted
 from waiting import sleepers, wait_until
 
@@ -49,14 +49,14 @@ def test_up_says_what_there_is_status_finds_it_and_down_ends_it(up: None, run: R
     other = ("--name", f"{NAME}-up")
     code, out, err = run("up", "--hosts", "2", "--rate", "200mbit", "--slow", "1=4", "--json", *other)
     assert (code, err) == (0, "")
-    state = json.loads(out)
+    state = read_document(out)
     assert [(host["name"], host["out_Bps"], host["in_Bps"], host["link"]) for host in state["hosts"]] == [
         ("host0", 25e6, 25e6, "up"),
         ("host1", 6.25e6, 6.25e6, "up"),
     ]
     assert state.pop("command") == "cluster up"
     assert state.pop("version") == 1
-    assert json.loads(run("status", "--json", *other)[1])["results"] == [state]
+    assert read_document(run("status", "--json", *other)[1])["results"] == [state]
     assert "host1" in run("status", *other)[1]
     assert run("down", *other) == (0, f"Cluster '{NAME}-up' is down.\n", "")
     code, _, err = run("exec", *other, "0", "--", "true")
@@ -90,18 +90,18 @@ def test_exec_on_all_prints_lines_behind_names_and_ends_with_the_first_failure(u
 def test_exec_answers_in_json(up: None, run: Run) -> None:
     code, out, _ = run("exec", "all", "--json", "--", "sh", "-c", "uname -n; exit 3")
     assert code == 3
-    assert [(row["host"], row["exit_code"], row["output"]) for row in json.loads(out)["results"]] == [
+    assert [(row["host"], row["exit_code"], row["output"]) for row in read_document(out)["results"]] == [
         ("host0", 3, "host0\n"),
         ("host1", 3, "host1\n"),
     ]
 
 
 def test_rate_and_link_change_one_host_and_say_so(up: None, run: Run) -> None:
-    changed = json.loads(run("rate", "0", "100mbit", "--json")[1])
+    changed = read_document(run("rate", "0", "100mbit", "--json")[1])
     assert (changed["out_Bps"], changed["in_Bps"]) == (12.5e6, 12.5e6)
-    assert json.loads(run("rate", "0", "unlimited", "--json")[1])["out_Bps"] is None
-    assert json.loads(run("link", "1", "down", "--json")[1])["link"] == "down"
-    assert json.loads(run("link", "host1", "up", "--json")[1])["link"] == "up"
+    assert read_document(run("rate", "0", "unlimited", "--json")[1])["out_Bps"] is None
+    assert read_document(run("link", "1", "down", "--json")[1])["link"] == "down"
+    assert read_document(run("link", "host1", "up", "--json")[1])["link"] == "up"
 
 
 def test_hosts_with_two_nics_show_both_and_commands_change_one(up: None, run: Run) -> None:
@@ -109,7 +109,7 @@ def test_hosts_with_two_nics_show_both_and_commands_change_one(up: None, run: Ru
     code, _, err = run("up", "--hosts", "1", "--nics", "2", "--rate", "200mbit", *other)
     assert (code, err) == (0, "")
     run("rate", "0", "100mbit", "--nic", "1", *other)
-    changed = json.loads(run("link", "0", "down", "--nic", "0", "--json", *other)[1])
+    changed = read_document(run("link", "0", "down", "--nic", "0", "--json", *other)[1])
     assert [(nic["ipv4"], nic["in_Bps"], nic["link"]) for nic in changed["nics"]] == [
         ("10.77.0.1", 25e6, "down"),
         ("10.78.0.1", 12.5e6, "up"),
@@ -186,7 +186,7 @@ def test_a_cluster_in_the_foreground_ends_with_its_command(up: None, number: sig
             lines.append(line := tool.stdout.readline())
         tool.send_signal(number)
         tool.wait(LIMIT_S)
-    processes = [host["process"] for host in json.loads("".join(lines))["hosts"]]
+    processes = [host["process"] for host in read_document("".join(lines))["hosts"]]
     wait_until(lambda: not any(Path(f"/proc/{process}").exists() for process in processes))
 
 
@@ -196,5 +196,5 @@ def test_down_ends_a_cluster_in_the_foreground_too(up: None, run: Run) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tool:
         assert tool.stdout is not None
         tool.stdout.readline()
-        assert json.loads(run("down", "--json", "--name", other)[1])["name"] == other
+        assert read_document(run("down", "--json", "--name", other)[1])["name"] == other
         assert tool.wait(LIMIT_S) == 0

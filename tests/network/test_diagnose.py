@@ -18,6 +18,7 @@ from jobs import running, said
 from hemiola.cli import main
 from hemiola.cluster import Cluster
 from hemiola.diagnosis import Cause
+from json_documents import read_document
 from permission import where_permitted
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks"
@@ -73,7 +74,7 @@ def test_the_command_joins_its_job_and_rank_0_alone_answers(
     slow_nic(4)
     words = ["cluster", "run", "--name", NAME, "--no-labels", "-m", "hemiola", "diagnose", "--steps", "8"]
     assert main([*words, "--json"]) == 0
-    told = json.loads(capfd.readouterr().out)
+    told = read_document(capfd.readouterr().out)
     assert told["rank_count"] == HOSTS
     nics = [one for one in told["findings"] if one["cause"] == Cause.NIC_SLOW]
     assert [one["where"] for one in nics] == [f"eth0 of host{SLOW} (rank {SLOW})"]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ import pytest
 
 from hemiola.cli import main
 from hemiola.cluster import Cluster
+from json_documents import read_document
 from permission import where_permitted
 
 NAME = f"measuring-{os.getpid()}"
@@ -25,7 +25,7 @@ def cluster() -> Iterator[Cluster]:
 
 def test_bench_prints_one_table_for_all_ranks(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*JOB, "bench", "-b", "1K", "-e", "4K", "-w", "1", "--repeats", "2", "--json"]) == 0
-    told = json.loads(capfd.readouterr().out)
+    told = read_document(capfd.readouterr().out)
     assert told["rank_count"] == 4
     assert [(size["nbytes"], size["out_of_place"]["wrong"]) for size in told["sizes"]] == [
         (1024, 0),
