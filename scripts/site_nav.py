@@ -13,6 +13,7 @@ _PARTS = {
     "Results": "results",
     "Decisions": "decisions",
 }
+_MODULES = "docs/reference/api/"
 
 
 def text() -> str:
@@ -20,7 +21,10 @@ def text() -> str:
     settings = (ROOT / "mkdocs.yml").read_text().partition(_BEGIN)[0]
     lines = ["  - README.md", "  - Documentation: docs/README.md"]
     for part, folder in _PARTS.items():
-        lines += [f"  - {part}:", *(f"      - {page}" for page in _pages(folder))]
+        found = _pages(folder)
+        modules = [page for page in found if page.startswith(_MODULES)]
+        lines += [f"  - {part}:", *(f"      - {page}" for page in found if page not in modules)]
+        lines += ["      - API:", *(f"          - {page}" for page in modules)] if modules else []
     lines += [
         "  - Project:",
         *(f"      - {page.name}" for page in sorted(ROOT.glob("*.md")) if page.name != "README.md"),
@@ -29,12 +33,9 @@ def text() -> str:
 
 
 def _pages(folder: str) -> list[str]:
-    """Return the pages of a folder, its first page first; in the order of docs/README.md where that lists them all."""
+    """Return the pages of a folder: README, then those that docs/README.md lists in its order, then others."""
     found = sorted((ROOT / "docs" / folder).rglob("*.md"), key=lambda page: (page.name != "README.md", page))
     names = [str(page.relative_to(ROOT)) for page in found]
     index = (ROOT / "docs/README.md").read_text()
-    return (
-        sorted(names, key=lambda name: index.find(name.removeprefix("docs/")))
-        if folder in ("tutorial", "how-to", "explanation")
-        else names
-    )
+    places = {name: index.find(f"({name.removeprefix('docs/')})") for name in names}
+    return sorted(names, key=lambda name: places[name] if places[name] >= 0 else len(index))

@@ -200,7 +200,7 @@ def encode(x: NDArray[Any], format: str | None = None) -> bytes:
     >>> x[::1000] = 1
     >>> e = hm.codecs.encode(x)
     >>> hm.codecs.describe(e).format, len(e), x.nbytes
-    ('ef', 584, 400000)
+    ('ef', 592, 400000)
     """
     return core.encode(x, format)
 
