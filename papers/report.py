@@ -5,6 +5,7 @@ sections."""
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -44,10 +45,10 @@ class Report:
             self._lines += [paragraph, ""]
 
     def section(self, heading: str, text: str, command: str) -> None:
-        """Start a section; `command` reproduces its figures. It says when, where and by which version it was made: its
-        neighbours may be of other days and machines."""
+        """Start a section; `command` reproduces its figures. It says when, where and by which version it was made, and
+        how busy the machine was: its neighbours may be of other days and machines."""
         made = f"made {datetime.date.today().isoformat()} with hemiola {version('hemiola')}"
-        where = f"Machine: {describe_machine()}."
+        where = f"Machine: {describe_machine()}, load average {os.getloadavg()[0]:.1f}."
         self._lines += [f"## {heading}", "", text, "", f"Reproduce: `{command}`; {made}. {where}", ""]
 
     def table(self, key: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

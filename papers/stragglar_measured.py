@@ -126,7 +126,7 @@ def measured_all_reduce(report: Report, setting: LateCluster, command: str) -> N
         f"Measured: {setting.rank_count} processes, {size}, emulated ports of {setting.bandwidth / 1e6:g} MB/s",
         f"{size}, the last rank late by {setting.delay_s * 1e3:.0f} ms, the time of the others' "
         f"reduce-scatter; nobody is told so. Exposed time, ms, from its call to the end on all ranks; "
-        f"{setting.repeats} rounds, both in turn; {_load()}. Where the processes outnumber the cores, the emulated "
+        f"{setting.repeats} rounds, both in turn. Where the processes outnumber the cores, the emulated "
         "ports wait for a core, and times are above the simulator's by that; the fastest round says the most. "
         "`by messages`: ranks agree as those of several hosts do, over TCP, in a run of its own.",
         command,
@@ -215,8 +215,7 @@ def measured_training(report: Report, training: Training, command: str) -> None:
         f"emulated ports of {training.bandwidth / 1e6:g} MB/s and {training.latency_s * 1e6:g} µs. Wall time of "
         f"{steps} steps, s, in turn in one run, by the seed of data, network and sleeps. No rank knows the "
         "sleeper. "
-        f"`planner's own`: no schedule is named, and the ranks begin to look for a late one after eight steps; "
-        f"{_load()}.",
+        f"`planner's own`: no schedule is named, and the ranks begin to look for a late one after eight steps.",
         command,
     )
     rows: list[tuple[object, ...]] = []
@@ -235,11 +234,6 @@ def measured_training(report: Report, training: Training, command: str) -> None:
         ("", "least", "median", "greatest"),
         [(name, min(found), statistics.median(found), max(found)) for name, found in ratios.items()],
     )
-
-
-def _load() -> str:
-    """Say how busy the machine was."""
-    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
 def measure(report: Report, command: str, *, repeats: int = 25) -> None:

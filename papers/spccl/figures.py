@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from papers.report import Report
 from papers.spccl import arrays, model
 from papers.spccl.model import RankPorts
-from papers.spccl.speeds import Speeds, load, measure, threads_at
+from papers.spccl.speeds import Speeds, measure, threads_at
 
 MIB = 1 << 20
 GBIT = 1e9 / 8
@@ -33,10 +33,7 @@ def our_formats(codec_of: Measured) -> model.Formats:
 
 
 def _stated(what: str) -> str:
-    return (
-        f"{what} The times are by the model, not from the paper's machine. The core's speeds were measured just "
-        f"before, {load()}."
-    )
+    return f"{what} The times are by the model, not from the paper's machine. The core's speeds were measured before."
 
 
 def figure_2(report: Report, command: str, *, codec_of: Measured = measured_codec, step: float = 0.1) -> None:
@@ -131,7 +128,7 @@ def figure_4(
         "Figure 4: slices and codec threads, 99 % zeros",
         "Printed: a sparse all-gather gains much from more channels (64 best in 72.5 % of cases), a dense "
         "one little. A channel is a slice's codec at work; measured here through `hm.codecs` on "
-        f"{nbytes // MIB} MiB, float32 at random places, medians of five passes, {load()}. GB/s of dense "
+        f"{nbytes // MIB} MiB, float32 at random places, medians of five passes. GB/s of dense "
         "bytes; to the right the all-gather of 512 MiB on 16 ranks of 100 Gbit/s by the model, times as fast "
         "as dense.",
         command,
@@ -271,9 +268,7 @@ def links(report: Report, command: str, *, codec_of: Measured = measured_codec) 
     """The issue's row: 8 ranks, 64 MiB at 99 %, by link."""
     report.section(
         "99 % zeros by the links' speed, 8 ranks, 64 MiB",
-        "By the same model with other ports, one core a rank. To reach at 10 Gbit/s: 20, 12 and 10. "
-        + load()
-        + ".",
+        "By the same model with other ports, one core a rank. To reach at 10 Gbit/s: 20, 12 and 10.",
         command,
     )
     formats = our_formats(codec_of)

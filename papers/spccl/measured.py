@@ -17,7 +17,6 @@ from hemiola.errors import ClusterError
 from papers import ROOT
 from papers.report import Report
 from papers.spccl import arrays
-from papers.spccl.speeds import load
 
 #: Payload's share of what a NIC carries, with TCP and an MTU of 1,500.
 _GOODPUT = 0.955
@@ -82,7 +81,6 @@ def measured(
     report: Report, command: str, *, hosts: Hosts = Hosts(), nbytes: int = 64 * _MIB, turns: int = 15
 ) -> None:
     """High sparsity, over dense bytes at their optimum, beside rings."""
-    began = load()
     cases = [
         _case(kind, nbytes, "random", density, turns, [_SPARSE, _SPARSE | {"schedule": f"{kind}_ring"}])
         for kind in _PHASES
@@ -94,7 +92,7 @@ def measured(
         "Single operations with a barrier before each, seconds of the slowest rank, medians, least and most; "
         f"float32 at random places, other ones on every rank; {turns} times each, in turn. Over dense bytes "
         f"at their optimum, {_GOODPUT:.1%} of the NICs' rate. `ring`: the same codec on the paper's schedule. "
-        f"To reach at 99 %: 60, 50 and 16. {began} before, {load()} after; the ranks are a part of it.",
+        f"To reach at 99 %: 60, 50 and 16.",
         command,
     )
     rows: list[tuple[object, ...]] = []
@@ -119,7 +117,6 @@ def measured_sparsities(
     sparsities: Sequence[float] = arrays.SPARSITIES,
 ) -> None:
     """All sparsities, and the kinds of data, sparse and dense in turn."""
-    began = load()
     ways, kinds = [_SPARSE, _DENSE], [pattern for pattern in arrays.PATTERNS if pattern != "random"]
     smallest = _case("all_gather", nbytes, "random", 0.95, pairs, ways)
     cases = [_case(kind, nbytes, pattern, 0.01, turns, ways) for kind in _PHASES for pattern in kinds]
@@ -130,8 +127,7 @@ def measured_sparsities(
     report.section(
         f"Measured by sparsity: {hosts.words()}, {nbytes // _MIB} MiB",
         "Sparse and dense in turn, seconds of the slowest rank. The gain is the median dense time over the "
-        f"median sparse one. In brackets stand its least and most among pairs of the {turns} turns. {began} "
-        f"before, {load()} after.",
+        f"median sparse one. In brackets stand its least and most among pairs of the {turns} turns.",
         command,
     )
     gains: dict[tuple[str, str, float], str] = {}
@@ -158,7 +154,6 @@ def measured_training(
     batch: int = 64,
 ) -> None:
     """A step of a network of four million parameters, dense and pruned in turn."""
-    began = load()
     settings = {"kind": "training", "widths": list(widths), "batch": batch}
     (found,) = hosts.run([settings | {"densities": [1.0, 0.01], "steps": steps}])
     report.section(
@@ -167,7 +162,7 @@ def measured_training(
         f"gradients of float32, a batch of {batch}; dense steps and steps pruned to 1 % with error feedback "
         f"in turn, {steps} of each. Medians of the slowest rank's time in each part. To reach: dense over "
         f"pruned at least 5. All ranks compute and prune on this machine's {os.cpu_count()} cores, which sets "
-        f"the limit: a dense step over one of computing and pruning alone. {began} before, {load()} after.",
+        f"the limit: a dense step over one of computing and pruning alone.",
         command,
     )
     dense, pruned = found["steps"]

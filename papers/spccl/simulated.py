@@ -12,7 +12,6 @@ from hemiola.simulate import simulate
 from papers.report import Report
 from papers.spccl.arrays import union
 from papers.spccl.figures import GBIT, MIB, Measured, measured_codec
-from papers.spccl.speeds import load
 
 _LATENCY_S = 10e-6
 #: Density at which it is seen what a position takes.
@@ -42,7 +41,7 @@ def simulated(
         "`hemiola.simulate` with `Conditions(density=…)` over a switch, one port and one core a rank, 10 µs "
         "a message: times as fast as the dense ring. All-gather by a ring, the others in direct rounds; sums "
         "hold the union of independent places. The core's speeds, by density, measured just before; an "
-        f"all-reduce decodes at the speed of its full sums. {load()}. To reach with 8 ranks at 99 % and 10 "
+        "all-reduce decodes at the speed of its full sums. To reach with 8 ranks at 99 % and 10 "
         "Gbit/s: 20, 12 and 10.",
         command,
     )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -100,18 +99,13 @@ def _add(target: arrays.Floats, source: arrays.Floats) -> object:
     return np.add(target, source, out=target)
 
 
-def load() -> str:
-    """Say how busy the machine is."""
-    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-
-
 def speeds(report: Report, command: str, *, grid: Sequence[float] = _GRID, turns: int = _TURNS) -> None:
     """The codecs' speeds that the simulated sections use."""
     report.section(
         "Codec speeds of this machine",
         "The engine's own codec, one thread, float32 at random places, 16 slices of 512 KiB with other data "
         "each, checks of messages included. Dense bytes a second over those of a memcpy just before, medians "
-        f"of {turns} turns; the memcpy by the upper quartile of its rates. {load()} before.",
+        f"of {turns} turns; the memcpy by the upper quartile of its rates.",
         command,
     )
     rows = []

@@ -12,7 +12,7 @@ from papers.spccl import arrays, model
 from papers.spccl.figures import Measured, measured_codec, our_formats
 from papers.spccl.gradients import Settings, train
 from papers.spccl.model import RankPorts
-from papers.spccl.speeds import Speeds, load
+from papers.spccl.speeds import Speeds
 
 _VARIANTS: Mapping[str, Settings] = {
     "dense": Settings(),
@@ -97,7 +97,7 @@ def figures_10_and_11(
         "TFLOP/s, with two sequences of 512 a GPU. Gradients of 4 bytes are all-reduced after it, with nothing "
         "hidden, on a NIC of 25 GB/s a GPU. Codecs are as fast beside an A100's memcpy (half of 1,555 GB/s) as "
         "here beside this core's. Pruning takes the printed time without error feedback. 99 % zeros at "
-        f"independent places. Milliseconds; `faster`: time saved. {load()}.",
+        "independent places. Milliseconds; `faster`: time saved.",
         command,
     )
     ours = [_on_gpu(codec) for codec in our_formats(codec_of)]
