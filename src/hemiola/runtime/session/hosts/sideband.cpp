@@ -336,7 +336,6 @@ void Sideband::retry(Rank rank, const Handshake& handshake) {
 Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket, bool is_own) {
   Line& line = lines_.emplace_back(Line{rank, FrameStream(std::move(socket)), Clock::now()});
   Peer& to = peer(rank);
-  line.next_number = to.taken_count;
   if (to.line) return &line;
   line.replaces = is_own && to.has_had_line;
   to.next_try = {};

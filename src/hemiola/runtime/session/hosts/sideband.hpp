@@ -86,7 +86,8 @@ class Sideband final : public Courier {
     bool replaces = false;          ///< it is this rank that has begun it, in place of another one
     bool is_left = false;           ///< another one is used in its place
     bool owes_answer = false;       ///< a counted frame has come since the latest beat
-    std::uint64_t next_number = 0;  ///< of the counted frame that comes next, unless it begins with another
+    bool has_beginning = false;     ///< its process has had another line before
+    std::uint64_t next_number = 0;  ///< of the counted frame that comes next
   };
   /// This rank's knowledge of another one, and its connection to it.
   struct Peer {

@@ -31,14 +31,15 @@ void Sideband::heed_answer(Peer* from, std::uint64_t count) {
   }
 }
 
-/// Whether it has not come before, over another line.
+/// Whether it has not come before, over another line of the same process. While ranks meet, two processes may have one
+/// rank.
 bool Sideband::counts(Line* line, FrameKind kind) {
   if (!is_counted(kind)) return false;
   line->owes_answer = true;
   std::uint64_t& taken = peer(line->peer).taken_count;
   const std::uint64_t number = line->next_number++;
-  if (number < taken) return false;
-  taken = number + 1;
+  if (line->has_beginning && number < taken) return false;
+  taken = std::max(taken, number + 1);
   return true;
 }
 
@@ -52,6 +53,7 @@ void Sideband::answer(Line* line) {
 
 /// The other has left the line of before. Where both do so at once, they go on with the one of the lower rank.
 void Sideband::take_beginning(Line* line, std::uint64_t number) {
+  line->has_beginning = true;
   line->next_number = number;
   Peer& from = peer(line->peer);
   const bool is_recent = from.line && Clock::now() - from.line->since < limits_.silence;
