@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hemiola.communicator import Communicator, Handle
     from hemiola.communicator.calibrate import calibrate
     from hemiola.communicator.init import init
+    from hemiola.communicator.newcomer import join
     from hemiola.conditions import Conditions
     from hemiola.errors import (
         ArgumentError,
@@ -97,6 +98,7 @@ __all__ = [
     "errors",
     "explore",
     "init",
+    "join",
     "launch",
     "lower_bound",
     "plan",
@@ -125,7 +127,7 @@ _HOME = {
         ),
         "hemiola.arguments.names": ("Kind", "Op"),
         "hemiola.bounds": ("LowerBound", "lower_bound"),
-        "hemiola.communicator": ("Communicator", "Handle", "calibrate", "init"),
+        "hemiola.communicator": ("Communicator", "Handle", "calibrate", "init", "join"),
         "hemiola.conditions": ("Conditions",),
         "hemiola.errors": (
             "ArgumentError",

@@ -1544,10 +1544,15 @@ class Session:
     def exchange(self, members: Sequence[int], key: str, own: bytes, timeout_s: float) -> list[bytes]:
         """The bytes of all members, each of which calls this."""
 
-    def survivors(self, members: Sequence[int], name: str, timeout_s: float) -> list[int]:
+    def next_members(
+        self, members: Sequence[int], name: str, *, leaves: bool, admits: bool, timeout_s: float
+    ) -> list[int]:
         """Those that go on, as all of them agree."""
 
     def host_of(self, rank: int) -> int: ...
+    def living(self, members: Sequence[int]) -> list[int]:
+        """Those that are not lost, as far as is known here."""
+
     @property
     def misses_somebody(self) -> bool:
         """Whether a rank has been lost that did not leave in good order."""
@@ -1569,6 +1574,21 @@ class LocalSession(Session):
 
     @staticmethod
     def join(rank: int, rank_count: int, name: str, timeout_s: float = 60.0) -> LocalSession: ...
+    @staticmethod
+    def enter(name: str, version: str, timeout_s: float) -> LocalSession:
+        """A newcomer's part of a running session."""
+
+    @property
+    def invitation(self) -> str:
+        """What members have told this newcomer."""
+
+    def await_seat(self, timeout_s: float) -> tuple[str, list[int]]:
+        """The name and the answer of the agreement that lets this newcomer in."""
+
+    def open_lobby(self, version: str, invitation: str, refusal: str) -> None:
+        """Let newcomers come to this rank."""
+
+    def close_lobby(self) -> None: ...
 
 class Listener:
     """Where a rank is found by those of other hosts."""
@@ -1870,6 +1890,17 @@ class Communicator:
     def carriers(self) -> list[str]: ...
     def check_open(self) -> None: ...
     def check_process(self) -> None: ...
+    @property
+    def is_called(self) -> bool:
+        """Whether a rank has called for the next members."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this rank has not given it up."""
+
+    def call(self) -> None:
+        """Call for the next members in the next operation."""
+
     def close(self) -> None: ...
     def abort(self, reason: str) -> None: ...
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,28 +11,28 @@ from typing import NoReturn, Self, SupportsIndex
 
 from hemiola import environment
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import Complaint, Session, Topology
+from hemiola._core import LocalSession, Session, Topology
 from hemiola.arguments import typed
 from hemiola.arguments.names import Kind
 from hemiola.communicator import open_communicators
-from hemiola.communicator.arguments import seconds_of
 from hemiola.communicator.block_collectives import BlockCollectives
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.log import begin_logging, log_carriers
+from hemiola.communicator.membership import Membership, descended
 from hemiola.communicator.monitored_barrier import MonitoredBarrier
 from hemiola.communicator.noticing import Noticing, checked_bytes
 from hemiola.communicator.observation import Observer
 from hemiola.communicator.store_meeting import Store, join_at
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
-from hemiola.errors import ArgumentError, LostRankError, MinorityError
+from hemiola.errors import ArgumentError, LostRankError
 from hemiola.machine.standard_descriptors import hold_standard_descriptors
 from hemiola.planner import Plan
 from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.topology.named_nics import slow_links
 
 
-class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
+class Communicator(BlockCollectives, MonitoredBarrier, Noticing, Membership):
     """Ranks that can run collectives together.
 
     Every rank makes the same calls in the same order. Arrays are NumPy arrays, or other memory of the host by
@@ -69,15 +68,13 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
         *,
         terms: str = "",
         measured: CommunicatorPlans | None = None,
+        is_job: bool = False,
+        is_next: bool = False,
     ) -> None:
         self._session = session
         self._ranks = tuple(ranks)
-        #: The same on all ranks, and of no other communicator of this job: derived from the survivors' agreement on
-        #: themselves.
-        self._lineage = lineage
+        self._lineage, self._is_job = lineage, is_job
         self._groups: Counter[tuple[int, ...]] = Counter()
-        #: The communicator of the survivors, once it has lost ranks and `shrink` has been called.
-        self.successor: Communicator | None = None
         self._options = options
         self._emulation = emulation = options.emulation
         self._plans = CommunicatorPlans(
@@ -95,15 +92,19 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
             )
         )
         self._limit_s = options.timeout_s
-        if measured is None:
-            plans.measure(self._core, self._core_among)
-        else:
+        is_inherited = measured is not None
+        if is_next and isinstance(session, LocalSession) and not options.why_nobody_may_come():
+            is_inherited = self._inherit_from_veterans(plans, measured)
+        elif measured is not None:
             plans.take_part_of(measured)
+        if not is_inherited:
+            plans.measure(self._core, self._core_among)
         plans.watch(self._core)
         self._core.forget_arrivals()  # those of the measured network
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
         log_carriers(self._core, self._ranks)
         open_communicators.add(self)
+        self._open_lobby()
 
     @classmethod
     @typed
@@ -162,7 +163,7 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
         session = join_at(meet_at, rank, rank_count, options.timeout_s)
         options.agree(session, "join")
         options.check_topology(rank_count)
-        return cls(session, range(rank_count), options)
+        return cls(session, range(rank_count), options, is_job=True)
 
     @property
     def topology(self) -> Topology:
@@ -245,7 +246,7 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
             raise ArgumentError(f"group: rank {self.rank} is not among the ranks {chosen}")
         members = tuple(self._ranks[rank] for rank in chosen)
         name = f"group {self._groups[members]}"
-        lineage = _descended(self._lineage, name, members)
+        lineage = descended(self._lineage, name, members)
         try:
             group = Communicator(
                 self._session,
@@ -273,66 +274,22 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
             self._session,
             members,
             options,
-            lineage=_descended(self._lineage, name, members),
+            lineage=descended(self._lineage, name, members),
             terms="\n".join(f"{term}={value}" for term, value in terms.items()),
             measured=self._plans,
         )
 
-    @typed
-    def shrink(self, timeout_s: float | None = None) -> Communicator:
-        """Close this communicator, and make one of those of its ranks that live; each of them calls this.
-
-        Parameters
-        ----------
-        timeout_s : float, seconds > 0, optional; how long to wait for ranks that live and do not come. None means as
-            long as an operation may take.
-
-        Returns
-        -------
-        Communicator of the survivors, numbered in the old order. All that return have the same one; ranks that die
-        while they agree on it are left out. The same one when called again; `hemiola.init()` returns it from now on, if
-        this was the job's.
-
-        Raises
-        ------
-        TimeoutError
-            naming ranks that live and have not called this. It may be called again.
-        MinorityError
-            a LostRankError, where too few ranks can be reached to go on: the others may do so behind a network that is
-            cut. Raised when time is over; at once where the others have given this rank up, as one that stood still.
-
-        Notes
-        -----
-        A side goes on that has more than half of this communicator's ranks, or half with the lowest, or all but those
-        whose end it has seen. Nobody is lost: the same ranks have a new communicator. Operations of this one that are
-        under way elsewhere raise LostRankError there, so that all come here. Costs a few messages per rank and the
-        start of a communicator. On several hosts ranks must have noticed the dead first: docs/how-to/several-hosts.md.
-        """
-        if self.successor is not None:
-            return self.successor
-        limit_s = self._options.timeout_s if timeout_s is None else seconds_of(timeout_s)
-        if isinstance(limit_s, Complaint):
-            raise ArgumentError(limit_s.text)
-        self.close()
-        ranks, lineage = self._ranks, self._lineage
-        while True:
-            living = set(self._session.survivors(sorted(ranks), lineage, limit_s))
-            survivors = tuple(rank for rank in ranks if rank in living)
-            if self._session.rank not in survivors:
-                raise MinorityError(
-                    f"shrink: the others have gone on as {list(survivors)}, without this rank"
-                )
-            lineage = _descended(lineage, "shrunk", survivors)
-            try:
-                self.successor = Communicator(
-                    self._session, survivors, self._options, lineage=lineage, measured=self._plans
-                )
-            except LostRankError:
-                if survivors == ranks:
-                    raise
-                ranks = survivors  # one more has died: those that are left agree again
-            else:
-                return self.successor
+    def _made_of(self, ranks: Sequence[int], lineage: str) -> Communicator:
+        """Make the communicator of the next members."""
+        return Communicator(
+            self._session,
+            ranks,
+            self._options,
+            lineage=lineage,
+            measured=self._plans,
+            is_job=self._is_job,
+            is_next=True,
+        )
 
     def diagnose(self) -> Diagnosis:
         """Find the causes that slow this communicator's latest operations, their cost, and remedies.
@@ -423,6 +380,7 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
         communicator.
         """
         open_communicators.discard(self)
+        self._close_lobby()
         self._core.close()
 
     @typed
@@ -459,8 +417,3 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing):
 
     def __repr__(self) -> str:
         return f"<Communicator: rank {self.rank} of {self.rank_count}>"
-
-
-def _descended(lineage: str, how: str, ranks: Sequence[int]) -> str:
-    """Return the lineage of a communicator that was made of another one's ranks."""
-    return hashlib.sha256(f"{lineage} {how} {list(ranks)}".encode()).hexdigest()

@@ -107,9 +107,14 @@ def init(
     session = join(job, options.timeout_s)
     options.agree(session)  # before anybody complains, so that all ranks know
     options.check_topology(job.rank_count)
-    world = Communicator(session, range(job.rank_count), options)
-    _world[:] = [(world, options)]
+    world = Communicator(session, range(job.rank_count), options, is_job=True)
+    became_member(world, options)
     return world
+
+
+def became_member(world: Communicator, options: InitOptions) -> None:
+    """Note the communicator of all ranks, which `init` returns from now on."""
+    _world[:] = [(world, options)]
 
 
 def _options_of(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -111,6 +112,24 @@ class InitOptions:
             words["emulate"] = _in_words(self.emulation.topology)
             words["conditions"] = f"late={dict(conditions.late)}, slow={dict(conditions.slow)}"
         return words
+
+    def invitation(self) -> str:
+        """Return what newcomers need of the options of a job to which they may come."""
+        told = dataclasses.asdict(dataclasses.replace(self, emulation=None, topology=None))
+        return json.dumps({**told, "adapt": sorted(self.adapt)})
+
+    @classmethod
+    def invited(cls, invitation: str) -> InitOptions:
+        """Return the options of the job that has sent an invitation."""
+        told = json.loads(invitation)
+        return cls(**{**told, "adapt": frozenset(told["adapt"])})
+
+    def why_nobody_may_come(self) -> str:
+        """Return why no newcomer may come to a job with these options; empty where they may."""
+        for name, network in (("emulate", self.emulation), ("topology", self.topology)):
+            if network is not None:
+                return f"'{name}' gave it a network of so many ranks as it has; leave that out"
+        return ""
 
     def agree(self, session: Session, caller: str = "init") -> None:
         """Make sure that all ranks of a session have the same; all of them call this. `caller` is told in errors.

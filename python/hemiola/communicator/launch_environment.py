@@ -41,6 +41,11 @@ class Job:
         return self.host_rank_count not in (None, self.rank_count)
 
 
+def meeting_name(job: str) -> str:
+    """Return the name at which the ranks of a job of hemiola.launch meet."""
+    return Job(0, 1, f"hemiola-{job}", "hemiola.launch").meeting_name
+
+
 def job_of(environment: Mapping[str, str] | None = None) -> Job:
     """Find out which rank of which job this process is.
 

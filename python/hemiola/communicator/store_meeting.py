@@ -23,6 +23,8 @@ from hemiola.environment import needs_addresses
 from hemiola.errors import ArgumentError, Cause, FormatError, MismatchError, TimeoutError
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.05
+#: Where newcomers find the name of the job that met here last.
+_JOB_KEY = "hemiola/job"
 
 
 @runtime_checkable
@@ -147,11 +149,37 @@ def join_through_store(rank: int, rank_count: int, store: Store, timeout_s: floa
             or f"rank 0 joins {decision.rank_count} ranks, rank {rank} joins {rank_count}; all must say the same"
         )
     left_s = max(0.0, begin + timeout_s - time.monotonic())
+    if rank == 0:
+        store.set(_JOB_KEY, json.dumps({"name": "" if decision.rank_zero else decision.name}))
     if not decision.rank_zero:
         return LocalSession.join(rank, rank_count, decision.name, left_s)
     meeting = Meeting(tuple(decision.rank_zero), bytes.fromhex(decision.token), decision.name)
     doorway = doorway or Doorway.open(local_rank=decision.local_ranks[rank])
     return doorway.join(rank, rank_count, meeting, left_s)
+
+
+def job_at(store: Store, timeout_s: float) -> str:
+    """Return the name of the job whose ranks met last at a store.
+
+    Raises
+    ------
+    TimeoutError
+        where none has met there.
+    ArgumentError
+        where its ranks are on several hosts.
+    """
+    _await(store, {_JOB_KEY: 0}, timeout_s)
+    name = read_words(store.get(_JOB_KEY), 0, "a job's name", _name_of_words)
+    if not name:
+        raise ArgumentError(
+            "join: expected a job whose ranks share one machine's memory, found one that meets by addresses; newcomers "
+            "come to jobs on one machine only"
+        )
+    return name
+
+
+def _name_of_words(told: Any) -> str:
+    return str(told["name"])
 
 
 def _await(store: Store, keys: Mapping[str, int], timeout_s: float) -> None:

@@ -8,6 +8,7 @@ depends on two ranks computing the same floats."""
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -156,8 +157,7 @@ class CommunicatorPlans:
         self._combine_bandwidth, self._copy_bandwidth = measured._combine_bandwidth, measured._copy_bandwidth
         self._memory = measured._memory
         self._all_see_arrivals = measured._all_see_arrivals
-        self._decided, self._followed = measured._decided, measured._followed
-        self._wholes = measured._wholes
+        self._remember_with(measured)
         if self._rank_count == 1:
             return
         if measured._given is None and measured._shares_memory:
@@ -165,6 +165,31 @@ class CommunicatorPlans:
         else:
             self._network = _among(measured._network, [measured._ranks.index(rank) for rank in self._ranks])
         self.speed = port_speed(self._network)
+
+    def words(self) -> bytes:
+        """Return the measurements that newcomers on one host take over; empty where there are none."""
+        if self._memory is None:
+            return b""
+        told = {
+            **dataclasses.asdict(self._memory),
+            "combine": self._combine_bandwidth,
+            "copy": self._copy_bandwidth,
+        }
+        return json.dumps(told).encode()
+
+    def take_words(self, words: bytes, before: CommunicatorPlans | None) -> None:
+        """Plan with the measurements of ranks of this host, and with the choices of the communicator before."""
+        told = json.loads(words)
+        self._combine_bandwidth, self._copy_bandwidth = told.pop("combine"), told.pop("copy")
+        self._memory = MemorySpeeds(**told)
+        self._network = _switch(self._rank_count, self._memory.port)
+        self.speed = port_speed(self._network)
+        if before is not None:
+            self._remember_with(before)
+
+    def _remember_with(self, other: CommunicatorPlans) -> None:
+        """Share the memory of choices, each of which is noted with its network."""
+        self._decided, self._followed, self._wholes = other._decided, other._followed, other._wholes
 
     def watch(self, core: CoreCommunicator) -> None:
         """Have slow ports noticed where all bytes between hosts come by TCP; collective.
@@ -193,6 +218,11 @@ class CommunicatorPlans:
     def _are_on_one_host(self, sharing: Sequence[int]) -> bool:
         """Say whether ranks that share a port by the network do share a host."""
         return all(host == self._hosts[first] for host, first in zip(self._hosts, sharing, strict=True))
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks of the job that it plans for, in its order."""
+        return self._ranks
 
     def network(self) -> Topology:
         """Return the network to plan for: the one that is emulated or was given; else the measured one, on one host a

@@ -283,6 +283,15 @@ void bind_communicator(nb::module_& m) {
       .def("carriers", &PyCommunicator::carriers)
       .def("check_open", [](const PyCommunicator& c) { c.core(); })
       .def("check_process", &PyCommunicator::check_process)
+      .def_prop_ro(
+          "is_called", [](PyCommunicator& c) { return c.core()->communicator.is_called(); },
+          "Whether a rank has called for the next members.")
+      .def_prop_ro(
+          "is_whole", [](const PyCommunicator& c) { return c.core()->communicator.is_whole(); },
+          "Whether this rank has not given it up.")
+      .def(
+          "call", [](PyCommunicator& c) { c.core()->communicator.call(); },
+          "Call for the next members in the next operation.")
       .def("close", &PyCommunicator::close)
       .def("abort", &PyCommunicator::abort, "reason"_a);
 }

@@ -54,12 +54,19 @@ std::vector<nb::bytes> exchange(Session& session, const std::vector<int>& member
   return told;
 }
 
-std::vector<int> survivors(Session& session, const std::vector<int>& members, const std::string& name,
-                           double timeout_s) {
+std::vector<int> next_members(Session& session, const std::vector<int>& members, const std::string& name,
+                              bool leaves, bool admits, double timeout_s) {
   const std::vector<Rank> ranks(members.begin(), members.end());
   const GilReleased release;
-  const std::vector<Rank> survivors = session.survivors(ranks, name, Deadline(timeout_s, raise_signals));
-  return {survivors.begin(), survivors.end()};
+  const std::vector<Rank> next = session.next_members(ranks, name, {.leaves = leaves, .admits = admits},
+                                                      Deadline(timeout_s, raise_signals));
+  return {next.begin(), next.end()};
+}
+
+std::pair<std::string, std::vector<int>> await_seat(LocalSession& session, double timeout_s) {
+  const GilReleased release;
+  const LocalSession::Seat seat = session.await_seat(Deadline(timeout_s, raise_signals));
+  return {seat.agreement, {seat.members.begin(), seat.members.end()}};
 }
 
 Token token_of(const nb::bytes& secret) {
@@ -132,10 +139,18 @@ void bind_session(nb::module_& m) {
   nb::class_<Session>(m, "Session", "The processes of a job that have found each other.")
       .def("exchange", &exchange, "members"_a, "key"_a, "own"_a, "timeout_s"_a,
            "The bytes of all members, each of which calls this.")
-      .def("survivors", &survivors, "members"_a, "name"_a, "timeout_s"_a,
-           "Those that go on, as all of them agree.")
+      .def("next_members", &next_members, "members"_a, "name"_a, nb::kw_only(), "leaves"_a, "admits"_a,
+           "timeout_s"_a, "Those that go on, as all of them agree.")
       .def(
           "host_of", [](const Session& s, int rank) { return s.host_of(Rank{rank}); }, "rank"_a)
+      .def(
+          "living",
+          [](const Session& s, std::vector<int> members) {
+            const std::vector<LostRank> lost = s.lost();
+            std::erase_if(members, [&](int member) { return is_among(Rank{member}, lost); });
+            return members;
+          },
+          "members"_a, "Those that are not lost, as far as is known here.")
       .def_prop_ro(
           "misses_somebody",
           [](const Session& s) {
@@ -165,7 +180,24 @@ void bind_session(nb::module_& m) {
             GilReleased release;
             return LocalSession::join({Rank{rank}, rank_count, std::move(name), timeout_s, raise_signals});
           },
-          "rank"_a, "rank_count"_a, "name"_a, "timeout_s"_a = 60.0);
+          "rank"_a, "rank_count"_a, "name"_a, "timeout_s"_a = 60.0)
+      .def_static(
+          "enter",
+          [](std::string name, std::string version, double timeout_s) {
+            GilReleased release;
+            return LocalSession::enter({std::move(name), std::move(version), timeout_s, raise_signals});
+          },
+          "name"_a, "version"_a, "timeout_s"_a, "A newcomer's part of a running session.")
+      .def_prop_ro("invitation", &LocalSession::invitation, "What members have told this newcomer.")
+      .def("await_seat", &await_seat, "timeout_s"_a,
+           "The name and the answer of the agreement that lets this newcomer in.")
+      .def(
+          "open_lobby",
+          [](LocalSession& s, std::string version, std::string invitation, std::string refusal) {
+            s.open_lobby({std::move(version), std::move(invitation), std::move(refusal)});
+          },
+          "version"_a, "invitation"_a, "refusal"_a, "Let newcomers come to this rank.")
+      .def("close_lobby", &LocalSession::close_lobby, nb::call_guard<GilReleased>());
 
   nb::class_<Listener>(m, "Listener", "Where a rank is found by those of other hosts.")
       .def(nb::init<const std::string&, int, int>(), "at"_a, "first_port"_a = 0, "last_port"_a = 0)

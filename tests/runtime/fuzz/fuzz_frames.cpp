@@ -70,7 +70,8 @@ class FuzzedRank final : public Session, public Courier {
     return nullptr;
   }
   std::vector<LostRank> lost() const override { return {}; }
-  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view, const Deadline&) override {
+  std::vector<Rank> next_members(const std::vector<Rank>& members, std::string_view, const Wishes&,
+                                 const Deadline&) override {
     return members;
   }
   ClockReading clock() const override { return {1'000'000'000, 0}; }

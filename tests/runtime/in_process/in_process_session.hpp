@@ -133,8 +133,8 @@ class InProcessSession final : public Session, Courier {
     return nullptr;
   }
 
-  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
-                              const Deadline& deadline) override {
+  std::vector<Rank> next_members(const std::vector<Rank>& members, std::string_view name, const Wishes&,
+                                 const Deadline& deadline) override {
     check(members);
     return survivors_.survivors(members, name, deadline);
   }

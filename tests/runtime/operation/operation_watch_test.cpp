@@ -35,7 +35,8 @@ class BareSession : public Session {
     return nullptr;
   }
   std::vector<LostRank> lost() const override { return {}; }
-  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view, const Deadline&) override {
+  std::vector<Rank> next_members(const std::vector<Rank>& members, std::string_view, const Wishes&,
+                                 const Deadline&) override {
     return members;
   }
   ClockReading clock() const override { return {now_ns, 0}; }

@@ -227,7 +227,8 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   const Arrival arrival{now_ns, own_time_.enter(now_ns)};
   own_arrivals_.next_row()[0] = arrival;
   own_arrivals_.commit({signature.kind, signature.byte_count()});
-  roll().publish(number, {signature, call.complaint, arrival, call.operation.wants_arrivals()});
+  const bool calls = calls_.load(std::memory_order_relaxed) || members_.session->has_guests();
+  roll().publish(number, {signature, call.complaint, arrival, call.operation.wants_arrivals(), calls});
   try {
     if (!call.complaint.empty()) {
       recover(number);
@@ -237,6 +238,7 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
       std::rethrow_exception(disagreement);
     }
     has_begun_ = false;
+    is_called_.store(roll().is_called(number), std::memory_order_relaxed);
     roll().complete(number);
     members_.session->take_cause_back();
     own_time_.leave(members_.now_ns());

@@ -101,6 +101,13 @@ class Communicator {
   /// For an error outside an operation, after which this rank's calls are no longer the others': as if an operation had
   /// raised it. Throws the error of every further call if the communicator was given up before.
   void break_off(const std::exception_ptr& error);
+  /// Has the next operations call for the next members: this rank leaves. Any thread may say so.
+  void call() { calls_ = true; }
+  /// Whether a rank has called in an operation that this one has completed; the same on all ranks after the same
+  /// operation.
+  bool is_called() const { return is_called_; }
+  /// Whether this rank has neither given it up nor closed it.
+  bool is_whole() const { return !is_broken_ && !closing_; }
   /// From now on slow ports are noticed where bytes come over a network; ranks that share one have memory in common. The
   /// same `ports` on all ranks, which call it between the same two operations. False where the wire does not learn when
   /// bytes come. Throws as Session::shared does.
@@ -194,6 +201,8 @@ class Communicator {
   bool has_begun_ = false;     ///< an operation whose buffers are ours until it ends
   std::exception_ptr broken_;  ///< the error of every further call
   std::atomic<bool> is_broken_ = false;
+  std::atomic<bool> calls_ = false;  ///< this rank does
+  std::atomic<bool> is_called_ = false;
   std::unique_ptr<Messenger> messenger_;  ///< guards itself; null: there are no messages
 
   mutable std::mutex ending_mutex_;

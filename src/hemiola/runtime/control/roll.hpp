@@ -26,6 +26,8 @@ class Roll {
     /// All ranks want to know when all have come, and wait until they do: words that go to nobody unasked go to one that
     /// tells all, as a vote does.
     bool is_timed = false;
+    /// A newcomer waits, or this rank leaves: all are to agree on the next members.
+    bool calls = false;
   };
   virtual void publish(std::uint64_t number, const Word& word) = 0;
   virtual bool has_arrived(Rank rank, std::uint64_t number) const = 0;
@@ -44,6 +46,9 @@ class Roll {
     Arrival arrival;             ///< as the rank said it; unknown where nobody asked
   };
   virtual Entry entry(Rank rank, std::uint64_t number) const = 0;
+
+  /// Whether a rank's words about an operation to which all have come call for the next members; the same on all ranks.
+  virtual bool is_called(std::uint64_t /*number*/) const { return false; }
 
   /// Says that this rank needs nothing more from the others for operation `number`, so it may exit.
   virtual void complete(std::uint64_t number) = 0;

@@ -90,7 +90,7 @@ class Session {
 
   virtual Rank rank() const = 0;
   virtual int rank_count() const = 0;
-  /// A number that ranks of one host, and no others, have in common.
+  /// A number that ranks of one host, and no others, have in common; below 0 of one that this rank has never met.
   virtual int host_of(Rank rank) const = 0;
 
   /// Most bytes that a rank may bring to an exchange, and longest name of one.
@@ -118,13 +118,24 @@ class Session {
   /// explain the silence of a rank.
   virtual std::vector<std::string> complaints() const { return {}; }
 
-  /// Which of the members go on, after some of them are lost: those that have come here before all others had come or
-  /// were lost. All calls that return agree, even if ranks are lost meanwhile. A rank that was lost after it had come
-  /// may be among the survivors. `name` tells agreements of the same members apart. Throws a TimeoutError that names
+  /// A rank's wishes in an agreement on the members that go on.
+  struct Wishes {
+    bool leaves = false;  ///< it goes, and the others go on without it
+    bool admits = false;  ///< newcomers that are ready go on, too
+  };
+  /// Which ranks go on: the members that have come here before all others had come or were lost, without those that
+  /// leave, and with newcomers. All calls that return agree, even if ranks are lost meanwhile. A rank that was lost after
+  /// it had come may be among them. `name` tells agreements of the same members apart. Throws a TimeoutError that names
   /// the ranks that have neither come nor are lost; the same call may be tried again. Throws a LostRankError if the
   /// others have given this rank up, and an ArgumentError as `exchange`.
-  virtual std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
-                                      const Deadline& deadline) = 0;
+  virtual std::vector<Rank> next_members(const std::vector<Rank>& members, std::string_view name,
+                                         const Wishes& wishes, const Deadline& deadline) = 0;
+  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
+                              const Deadline& deadline) {
+    return next_members(members, name, {}, deadline);
+  }
+  /// Whether a newcomer is ready to be let in. Cheap enough for every operation.
+  virtual bool has_guests() const { return false; }
 
   virtual ClockReading clock() const = 0;
 

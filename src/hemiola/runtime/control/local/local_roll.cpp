@@ -14,7 +14,7 @@ namespace hemiola {
 struct alignas(128) LocalRoll::Slot {
   std::atomic<std::uint64_t> count;  ///< number + 1; written last
   Arrival arrival;
-  bool complains;
+  bool complains, calls;
   Signature signature;
   ShortText complaint;
 };
@@ -58,6 +58,7 @@ void LocalRoll::publish(std::uint64_t number, const Word& word) {
   own.arrival = word.arrival;
   own.signature = word.signature;
   own.complains = !word.complaint.empty();
+  own.calls = word.calls;
   if (own.complains) own.complaint.write(word.complaint);
   came(self_, number) = {number + 1, word.arrival};
   own.count.store(number + 1, std::memory_order_release);
@@ -70,6 +71,12 @@ bool LocalRoll::has_arrived(Rank rank, std::uint64_t number) const {
 Roll::Entry LocalRoll::entry(Rank rank, std::uint64_t number) const {
   const Slot& s = slot(rank, number);
   return {s.signature, s.complains ? s.complaint.view() : std::string_view(), s.arrival};
+}
+
+bool LocalRoll::is_called(std::uint64_t number) const {
+  bool calls = false;
+  for (Rank rank : indices<Rank>(rank_count_)) calls |= slot(rank, number).calls;
+  return calls;
 }
 
 void LocalRoll::complete(std::uint64_t number) {

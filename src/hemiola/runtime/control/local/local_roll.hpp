@@ -20,6 +20,7 @@ class LocalRoll final : public Roll {
   void publish(std::uint64_t number, const Word& word) override;
   bool has_arrived(Rank rank, std::uint64_t number) const override;
   Entry entry(Rank rank, std::uint64_t number) const override;
+  bool is_called(std::uint64_t number) const override;
   void complete(std::uint64_t number) override;
   bool has_completed(Rank rank, std::uint64_t number) const override;
   bool keeps_arrivals() const override { return true; }

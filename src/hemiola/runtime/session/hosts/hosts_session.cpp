@@ -143,8 +143,8 @@ class JoinedHosts final : public HostsSession {
   std::vector<LostRank> lost() const override { return causes_.lost(); }
   std::vector<std::string> complaints() const override { return sideband_.complaints(); }
   const std::vector<std::string>& remarks() const override { return remarks_; }
-  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
-                              const Deadline& deadline) override {
+  std::vector<Rank> next_members(const std::vector<Rank>& members, std::string_view name, const Wishes&,
+                                 const Deadline& deadline) override {
     check_members(members, self_, rank_count_);
     return telling([&] { return survivors_.survivors(members, name, deadline); });
   }

@@ -6,7 +6,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "hemiola/runtime/session/local/lobby.hpp"
 #include "hemiola/runtime/session/session.hpp"
 
 namespace hemiola {
@@ -24,6 +26,29 @@ class LocalSession : public Session {
   /// Blocks until all ranks are here. Throws TimeoutError that names the missing ranks, ArgumentError for a
   /// rank out of range or taken twice or counts that differ (naming both).
   static std::shared_ptr<LocalSession> join(const SessionOptions& options);
+
+  struct Entry {
+    std::string name;     ///< the session's
+    std::string version;  ///< the same as the job's
+    double timeout_s = 60.0;
+    Deadline::Check check = {};
+  };
+  /// A newcomer's part of a running session. It may wait for its seat. Throws the errors of Lobby::enter.
+  static std::shared_ptr<LocalSession> enter(const Entry& entry);
+  /// What the job's members have told newcomers; empty for those that founded it.
+  virtual const std::string& invitation() const = 0;
+
+  struct Seat {
+    std::string agreement;      ///< the name of the one that has let this newcomer in
+    std::vector<Rank> members;  ///< its answer
+  };
+  /// Says that this newcomer is ready, and waits until members let it in. Throws TimeoutError where they do not, and
+  /// LostRankError where none of them lives.
+  virtual Seat await_seat(const Deadline& deadline) = 0;
+
+  /// From now on newcomers come to this rank's lobby. Nothing where it is open.
+  virtual void open_lobby(const LobbyTerms& terms) = 0;
+  virtual void close_lobby() = 0;
 };
 
 }  // namespace hemiola

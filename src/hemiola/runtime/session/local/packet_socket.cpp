@@ -100,6 +100,7 @@ Packet refusal(Packet::Fault fault, const Cause& cause) {
 
 void throw_fault(Packet::Fault fault, const Cause& cause) {
   if (fault == Packet::Fault::argument) throw ArgumentError(cause.text());
+  if (fault == Packet::Fault::mismatch) throw MismatchError(cause.text());
   throw_for(cause, cause.rank, cause.text());
 }
 

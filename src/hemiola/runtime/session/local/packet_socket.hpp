@@ -20,11 +20,13 @@ struct Packet {
     greeting = 0x48454d31,  ///< rank 0 → guest: I am here (the value doubles as protocol version)
     hello,                  ///< guest → rank 0: my rank, my rank_count; carries the guest's pidfd
     who_is_missing,         ///< guest → rank 0: I give up after `text`, whom do we lack?
-    welcome,   ///< rank 0 → guest: carries a batch of descriptors; `count` is how many remain after it
-    received,  ///< guest → rank 0: the batch has arrived
-    refusal,   ///< rank 0 → guest: `fault` and `text` say why
+    welcome,    ///< rank 0 → guest: carries a batch of descriptors; `count` is how many remain after it
+    received,   ///< guest → rank 0: the batch has arrived
+    refusal,    ///< rank 0 → guest: `fault` and `text` say why
+    knock,      ///< newcomer → lobby: its version is `text`
+    admission,  ///< lobby → newcomer: carries the memory and the invitation; `rank` is the newcomer's number
   };
-  enum class Fault : std::uint32_t { argument, lost_rank, timeout };
+  enum class Fault : std::uint32_t { argument, lost_rank, timeout, mismatch };
 
   Kind kind = Kind::greeting;
   Fault fault = Fault::argument;

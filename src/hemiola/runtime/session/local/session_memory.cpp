@@ -115,6 +115,7 @@ struct SessionMemory::Header {
   std::array<Entry, kEntryCount> entries;
   SurvivorsBoard survivors;
   CauseBoard causes;
+  Census census;
 };
 
 /// A region starts with this: the requested bytes plus one of each member that is there, marked when it has let go.
@@ -251,6 +252,10 @@ SurvivorsBoard& SessionMemory::survivors_board() const {
 CauseBoard& SessionMemory::cause_board() const {
   table_->home().check();
   return header_->causes;
+}
+
+Census& SessionMemory::census() const {
+  return header_->census;
 }
 
 std::uint64_t SessionMemory::shares_so_far(const std::vector<Rank>& members) {

@@ -18,6 +18,7 @@
 
 #include "hemiola/base/descriptor.hpp"
 #include "hemiola/runtime/session/local/cause_board.hpp"
+#include "hemiola/runtime/session/local/census.hpp"
 #include "hemiola/runtime/session/local/survivors_board.hpp"
 #include "hemiola/runtime/session/session.hpp"
 
@@ -48,6 +49,9 @@ class SessionMemory : public std::enable_shared_from_this<SessionMemory> {
 
   SurvivorsBoard& survivors_board() const;
   CauseBoard& cause_board() const;
+  Census& census() const;
+  /// For newcomers.
+  const Descriptor& file() const { return memory_; }
 
  private:
   struct Entry;

@@ -12,18 +12,24 @@
 namespace hemiola {
 
 std::vector<Rank> SurvivorsBoard::answer(const Question& question) {
-  if (question.members.back() >= static_cast<int>(kWords) * kRanksAWord)
-    throw LostRankError("going on without lost ranks: at most " + std::to_string(kWords * kRanksAWord) +
+  if (question.members.back() >= kMostRanks)
+    throw LostRankError("going on without lost ranks: at most " + std::to_string(kMostRanks) +
                         " ranks of one machine can");
   const std::uint64_t name = hash64(std::as_bytes(std::span(question.name))) | 1;
   Cell& cell = await_cell(question, name);
-  cell.note_coming(question.self);
+  for (Rank guest : question.guests)
+    if (guest < kMostRanks) cell.note_coming(guest);
+  if (question.leaves)
+    cell.departing.set(question.self);
+  else
+    cell.note_coming(question.self);
   leave_others(number_of(cell), question.self, question.ended());
   for (Pause pause; !cell.is_sealed(); pause.wait()) {
     const std::vector<LostRank> ended = question.ended();
     std::vector<Rank> absent;
     for (Rank member : question.members)
-      if (!cell.come.has(member) && !is_among(member, ended)) absent.push_back(member);
+      if (!cell.come.has(member) && !cell.departing.has(member) && !is_among(member, ended))
+        absent.push_back(member);
     if (absent.empty()) {
       cell.seal();
       break;
@@ -31,11 +37,28 @@ std::vector<Rank> SurvivorsBoard::answer(const Question& question) {
     question.deadline.check();
     if (question.deadline.passed()) throw_absent_survivors(absent, question.deadline);
   }
-  std::vector<Rank> survivors;
-  for (Rank member : question.members)
-    if (cell.come.has(member)) survivors.push_back(member);
-  cell.read.word(question.self).fetch_or(Bits::bit(question.self));
-  return survivors;
+  const std::vector<Rank> next = cell.all();
+  if (question.leaves) cell.left.set(question.self);  // it comes to no other question
+  cell.read.set(question.self);
+  return next;
+}
+
+std::vector<Rank> SurvivorsBoard::answer_for_guest(std::string_view name, Rank guest) {
+  Cell* cell = find(hash64(std::as_bytes(std::span(name))) | 1);
+  HEMIOLA_CHECK(cell != nullptr && cell->come.has(guest), "a newcomer's seat that no agreement has given");
+  const std::vector<Rank> next = cell->all();
+  cell->read.set(guest);
+  return next;
+}
+
+std::vector<Rank> SurvivorsBoard::Cell::all() const {
+  std::vector<Rank> ranks;
+  for (std::size_t i = 0; i < kWords; ++i) {
+    const std::uint64_t word = come.words[i].load();
+    for (int bit = 0; bit < kRanksAWord; ++bit)
+      if ((word >> bit & 1) != 0) ranks.emplace_back(static_cast<int>(i) * kRanksAWord + bit);
+  }
+  return ranks;
 }
 
 /// The lowest member that lives takes one, so that nobody else does at the same time; the writes of one that has ended
@@ -89,7 +112,7 @@ bool SurvivorsBoard::free_if_done(std::size_t number, std::uint64_t name, Bits& 
                                   const std::vector<LostRank>& ended) {
   Cell& cell = cells_[number];
   if (!cell.is_done(gone, ended) || !names_[number].compare_exchange_strong(name, kBeingFreed)) return false;
-  for (Bits* bits : {&cell.come, &cell.read, &cell.left})
+  for (Bits* bits : {&cell.come, &cell.departing, &cell.read, &cell.left})
     for (std::atomic<std::uint64_t>& word : bits->words) word.store(0);
   names_[number].store(kFree);
   return true;
@@ -111,7 +134,8 @@ void SurvivorsBoard::Cell::seal() {
 bool SurvivorsBoard::Cell::is_done(Bits& gone, const std::vector<LostRank>& ended) {
   if (!is_sealed()) return false;
   for (std::size_t i = 0; i < kWords; ++i) {
-    const std::uint64_t left = come.words[i].load() & ~kSeal & ~gone.words[i].load();
+    const std::uint64_t left =
+        ((come.words[i].load() & ~kSeal) | departing.words[i].load()) & ~gone.words[i].load();
     for (int bit = 0; bit < kRanksAWord; ++bit)
       if ((left >> bit & 1) != 0 && !is_among(Rank{static_cast<int>(i) * kRanksAWord + bit}, ended))
         return false;

@@ -2,7 +2,8 @@
 // Ranks that share memory agree here on the survivors of a loss. Each sets its bit. Once every member has set it or has
 // died, the first rank that notices seals the bits. The bits that are set by then are the answer for all. Sealing sets
 // bits, too: if a rank dies in the middle of it, the next one finishes it. A rank that comes later learns that it is
-// not among the survivors. A rank may ask again, so a place on the board is free once all that go on have read the
+// not among the survivors. A rank that leaves says so instead of setting its bit. Members set the bits of newcomers
+// that they let in. A rank may ask again, so a place on the board is free once all that it concerns have read the
 // answer and come to another question, or ended.
 #pragma once
 
@@ -27,14 +28,21 @@ class SurvivorsBoard {
     std::string_view name;
     const Deadline& deadline;
     std::function<std::vector<LostRank>()> ended;
+    bool leaves = false;
+    std::vector<Rank> guests = {};  ///< newcomers that this rank would let in
   };
-  /// As Session::survivors.
+  /// As Session::next_members.
   std::vector<Rank> answer(const Question& question);
+  /// The answer that has let this newcomer in; it takes notice of it once.
+  std::vector<Rank> answer_for_guest(std::string_view name, Rank guest);
+
+  /// Higher numbers have no bit.
+  static constexpr int kMostRanks = 4032;
 
  private:
   static constexpr int kRanksAWord = 63;
   static constexpr std::uint64_t kSeal = std::uint64_t{1} << kRanksAWord;
-  static constexpr std::size_t kWords = 64, kCells = 1024;
+  static constexpr std::size_t kWords = kMostRanks / kRanksAWord, kCells = 1024;
   /// Instead of names, which are odd.
   static constexpr std::uint64_t kFree = 0, kBeingFreed = 2;
 
@@ -46,14 +54,16 @@ class SurvivorsBoard {
     }
     static std::uint64_t bit(Rank rank) { return std::uint64_t{1} << rank % kRanksAWord; }
     bool has(Rank rank) { return (word(rank).load() & bit(rank)) != 0; }
+    void set(Rank rank) { word(rank).fetch_or(bit(rank)); }
   };
   struct Cell {
-    Bits come, read, left;
+    Bits come, departing, read, left;
 
     void note_coming(Rank rank);
+    std::vector<Rank> all() const;
     void seal();
     bool is_sealed() { return (come.words.back().load() & kSeal) != 0; }
-    /// Whether all that have come are in `gone` or have ended.
+    /// Whether all that have come, or leave, are in `gone` or have ended.
     bool is_done(Bits& gone, const std::vector<LostRank>& ended);
   };
 

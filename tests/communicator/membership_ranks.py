@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training loop of processes that come and go: a program of its own, one process a rank.
+
+    python membership_ranks.py NAME RANK RANKS STEPS [leave=STEP] [stay=STEPS] [die=STEP]
+
+RANK is "new" of a newcomer. SIGUSR1 has a rank leave. In the folder READY it notes
+that it has come. Prints what it saw, and whether its weights are those of an
+undisturbed run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hemiola as hm
+
+BATCH, FEATURES, RATE = 64, 32, 0.002
+_RNG = np.random.default_rng(7)
+X, Y = _RNG.standard_normal((BATCH, FEATURES)), _RNG.standard_normal(BATCH)
+
+
+def gradient(weights: np.ndarray, part: slice) -> np.ndarray:
+    """Return the gradient of a part of the batch."""
+    return np.asarray(X[part].T @ (X[part] @ weights - Y[part]))
+
+
+def undisturbed(steps: int) -> np.ndarray:
+    """Return the weights that one process alone comes to."""
+    weights = np.zeros(FEATURES)
+    for _ in range(steps):
+        weights -= RATE * gradient(weights, slice(None))
+    return weights
+
+
+def settled(
+    comm: hm.Communicator, step: int, weights: np.ndarray, before: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """Bring all ranks to one step: that of the slowest rank with a past, which others have the weights of, too."""
+    steps = comm.all_gather(np.array([step], np.int64))
+    past = steps[steps >= 0]
+    agreed = int(past.min())
+    own = np.concatenate([[agreed], weights if step == agreed else before])
+    comm.broadcast(own, root=int(np.flatnonzero(steps >= agreed)[0]))
+    return agreed, own[1:]
+
+
+def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[str, Any]:
+    """Train, let others in, and go on without those that are lost."""
+    is_new = rank == "new"
+    comm = (
+        hm.join(name, timeout_s=60) if is_new else hm.Communicator.join(int(rank), ranks, name, timeout_s=60)
+    )
+    step, weights, sizes, pauses, lost = (-1 if is_new else 0), np.zeros(FEATURES), [comm.rank_count], [], []
+    before = weights
+    if is_new:
+        step, weights = settled(comm, step, weights, before)
+    wants_to_leave: list[int] = []
+    signal.signal(signal.SIGUSR1, lambda *_: wants_to_leave.append(1))
+    first = step
+    (Path(os.environ["READY"]) / str(os.getpid())).touch()
+    while step < steps:
+        if step == events.get("die"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if wants_to_leave or step in (events.get("leave"), first + events.get("stay", steps)):
+            comm.leave()
+        begin = time.perf_counter()
+        try:
+            summed = comm.all_reduce(gradient(weights, slice(comm.rank, BATCH, comm.rank_count)))
+            before, weights, step = weights, weights - RATE * summed, step + 1
+            if not comm.is_called:
+                time.sleep(0.002)
+                continue
+        except hm.LostRankError as error:
+            lost.append(error.world_rank)
+        while True:
+            try:
+                following = comm.grow()
+                if following is None:
+                    return {"left": step, "sizes": sizes}
+                comm = following
+                step, weights = settled(comm, step, weights, before)
+                break
+            except hm.LostRankError as error:
+                lost.append(error.world_rank)
+        sizes.append(comm.rank_count)
+        pauses.append(time.perf_counter() - begin)
+    comm.all_reduce(np.zeros(1))
+    return {
+        "sizes": sizes,
+        "right": bool(np.allclose(weights, undisturbed(steps), rtol=1e-9, atol=1e-12)),
+        "pauses": pauses,
+        "lost": lost,
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "threads": len(os.listdir("/proc/self/task")),
+        "mappings": len(Path("/proc/self/maps").read_text().splitlines()),
+    }
+
+
+if __name__ == "__main__":
+    _, called, own, count, until, *said = sys.argv
+    when = {key: int(value) for key, value in (event.split("=") for event in said)}
+    print(json.dumps(main(called, own, int(count), int(until), **when)))
