@@ -26,6 +26,7 @@ from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
 from hemiola.units import format_bytes, format_seconds
 from hemiola.verify import refuse_wrong
+from hemiola.whole_file import check_whole
 
 SPAN_DTYPE = np.dtype(
     [("transfer", "<i8"), ("link", "<i4"), ("start_s", "<f8"), ("end_s", "<f8"), ("arrival_s", "<f8")]
@@ -182,6 +183,7 @@ class Timeline:
         lead to its landing.
         """
         run = self._replayed
+        check_whole(path)
         write_trace(run.schedule, run.topology, run.nbytes, self._record, os.fspath(path))
 
 

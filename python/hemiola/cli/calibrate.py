@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,9 +17,9 @@ from hemiola import topologies
 from hemiola._core import Topology
 from hemiola.cli import options
 from hemiola.cli.output import answer, counted, printable, table
+from hemiola.cli.values import read_output
 from hemiola.communicator import init
 from hemiola.communicator.launch_environment import job_of
-from hemiola.errors import ArgumentError
 from hemiola.units import format_bandwidth, format_seconds
 
 
@@ -28,7 +27,11 @@ def calibrate(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write a topology file (YAML), on rank 0's host."
+            "--output",
+            "-o",
+            metavar="FILE",
+            parser=options.reads(read_output),
+            help="Write a topology file (YAML), on rank 0's host.",
         ),
     ] = None,
     as_json: options.Json = False,
@@ -39,8 +42,6 @@ def calibrate(
 
     Example: hemiola launch --hosts a,b -n 4 -m hemiola calibrate -o cluster.yaml
     """
-    if output is not None:
-        _check_writable(output)
     # The measured links are not planned for, so ranks skip the shorter measurement at start-up.
     unmeasured = topologies.switch(job_of().rank_count, latency_s=1e-6, bandwidth=1e9)
     with init(topology=unmeasured) as comm:
@@ -53,15 +54,6 @@ def calibrate(
         topology.save(output)
     found = {"seconds": took_s, "file": None if output is None else printable(str(output)), **_data(topology)}
     answer(as_json, found, _shown(found), _notes(found))
-
-
-def _check_writable(path: Path) -> None:
-    """Raise ArgumentError where a file cannot be written, before seconds are spent on what goes into it."""
-    folder = path.parent
-    if not folder.is_dir():
-        raise ArgumentError(f"--output: expected a folder that exists, found '{printable(str(folder))}'")
-    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise ArgumentError(f"--output: '{printable(str(path))}' cannot be written")
 
 
 def _data(topology: Topology) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from hemiola.topology.summary import OddRank, Summary, parted_without, size_in_w
 from hemiola.topology.wiring import TopologyFile
 from hemiola.topology.yaml_writer import to_yaml
 from hemiola.units import format_bandwidth, format_seconds
+from hemiola.view.picture_file import check_suffix
 
 #: Vertices whose names are shown.
 _VERTICES_SHOWN = 64
@@ -143,7 +144,12 @@ def convert(
 def draw(
     source: _Source,
     picture: Annotated[
-        Path, typer.Argument(metavar="PICTURE", help="File to draw into: .png, .svg or .pdf.")
+        Path,
+        typer.Argument(
+            metavar="PICTURE",
+            parser=options.reads(check_suffix),
+            help="File to draw into: .png, .svg or .pdf.",
+        ),
     ],
     changes: LinkChanges = NO_CHANGES,
     speeds: LinkSpeeds = NO_SPEEDS,

@@ -3,11 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hemiola.errors import ArgumentError
+
+
+def refuse_not_finite(numbers: Iterable[float | None], whose: str) -> None:
+    """Raise ArgumentError for a number that no picture has a place for; None is the absence of one."""
+    for number in numbers:
+        if number is not None and not math.isfinite(number):
+            raise ArgumentError(f"expected finite numbers to draw, found {number} for {whose}")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from hemiola.errors import ArgumentError
 from hemiola.view import style
+from hemiola.view.algorithm_time import refuse_not_finite
 from hemiola.view.picture_file import check_suffix
 
 
@@ -35,13 +36,15 @@ def draw_losses(
 
     Raises
     ------
-    ArgumentError for an unknown suffix, or curves that are empty or not equally long.
+    ArgumentError for an unknown suffix, or curves that are empty, not equally long or not finite.
     """
     path = check_suffix(path)
     if not alone or len(alone) != len(together):
         raise ArgumentError(
             f"expected two curves of equal length, found {len(alone)} and {len(together)} steps"
         )
+    for whose, losses in (("1 process", alone), (f"{rank_count} ranks", together)):
+        refuse_not_finite(losses, whose)
     figure, (curves, distances) = style.new_axes_above_each_other(9, 5.2, (3, 1), title, subtitle)
     steps = np.arange(len(alone))
     curves.plot(steps, alone, color=style.SKY, linewidth=5, label="1 process", solid_capstyle="round")

@@ -19,6 +19,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from hemiola.errors import ArgumentError
 from hemiola.units import format_bytes, format_seconds
 from hemiola.view import style
+from hemiola.view.algorithm_time import refuse_not_finite
 from hemiola.view.picture_file import check_suffix
 
 #: Between the middles of two sizes that an axis names, in heights of a letter.
@@ -59,7 +60,7 @@ def draw_sizes(panels: Sequence[Panel], path: str | Path, *, title: str, subtitl
 
     Raises
     ------
-    ArgumentError for an unknown suffix, or no times.
+    ArgumentError for an unknown suffix, no times, or one that is not finite.
     """
     path = check_suffix(path)
     refuse_none(panels)
@@ -69,9 +70,12 @@ def draw_sizes(panels: Sequence[Panel], path: str | Path, *, title: str, subtitl
 
 
 def refuse_none(panels: Sequence[Panel]) -> None:
-    """Raise ArgumentError where there is nothing to draw."""
+    """Raise ArgumentError where there is nothing to draw, or a time that is no number."""
     if not any(panel.lines for panel in panels):
         raise ArgumentError("expected at least one time to draw, found none")
+    for panel in panels:
+        for label, times in panel.lines.items():
+            refuse_not_finite(times.values(), f"'{label}'")
 
 
 def shape_of(count: int, columns: int) -> float:

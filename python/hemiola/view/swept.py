@@ -18,7 +18,7 @@ from hemiola.sweep import Row, Sweep
 from hemiola.sweep.sweeping import NO_CONDITIONS
 from hemiola.units import format_bytes
 from hemiola.view import style
-from hemiola.view.algorithm_time import AlgorithmTime
+from hemiola.view.algorithm_time import AlgorithmTime, refuse_not_finite
 from hemiola.view.sizes import Panel, paint_sizes, shape_of
 from hemiola.view.times import paint_times
 
@@ -43,6 +43,8 @@ def swept(table: Sweep, columns: int) -> Swept:
         raise ArgumentError(
             f"expected a sweep with at least one time to draw, found {len(table):,} predictions and none possible"
         )
+    for row in rows:
+        refuse_not_finite([row.seconds, row.bound_s], f"'{row.algorithm}' at {format_bytes(row.nbytes)}")
     labels = _fastest(rows)
     parts: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:

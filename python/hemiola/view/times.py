@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.view import style
-from hemiola.view.algorithm_time import AlgorithmTime
+from hemiola.view.algorithm_time import AlgorithmTime, refuse_not_finite
 from hemiola.view.picture_file import check_suffix
 
 
@@ -40,11 +40,10 @@ def draw_times(
 
     Raises
     ------
-    ArgumentError for an unknown suffix or no groups.
+    ArgumentError for an unknown suffix, no groups, or a time that is not finite.
     """
     path = check_suffix(path)
-    if not times:
-        raise ArgumentError("expected at least one algorithm to draw, found none")
+    refuse_none(times, bound_s)
     told = [*(conditions.in_words() if conditions else []), *([subtitle] if subtitle else [])]
     if any(row.spread_s for row in times):
         told.append("median, whisker from the 10th to the 99th percentile")
@@ -52,6 +51,15 @@ def draw_times(
     figure, axes = style.new_axes(9, height, title, "; ".join(told))
     paint_times(axes, times, bound_s)
     style.save(figure, path)
+
+
+def refuse_none(times: Sequence[AlgorithmTime], bound_s: float | None) -> None:
+    """Raise ArgumentError where there is nothing to draw, or a time that is no number."""
+    if not times:
+        raise ArgumentError("expected at least one algorithm to draw, found none")
+    for row in times:
+        refuse_not_finite([row.measured_s, row.predicted_s, *(row.spread_s or ())], f"'{row.name}'")
+    refuse_not_finite([bound_s], "the lower bound")
 
 
 def paint_times(axes: Axes, times: Sequence[AlgorithmTime], bound_s: float | None) -> None:
