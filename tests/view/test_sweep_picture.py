@@ -170,3 +170,17 @@ def test_a_table_that_no_picture_shows_is_one_sentence(table: Sweep, says: str) 
         with pytest.raises(hm.ArgumentError, match=says) as raised:
             draw()
         assert "\n" not in str(raised.value)
+
+
+def test_bandwidths_are_sizes_over_times_below_a_bound() -> None:
+    table = _sweep({"switch": SWITCH}, [0, *SIZES])
+    axes = table.draw(bandwidth=True)
+    lines = _lines(axes)
+    assert list(lines) == [*LABELS, "bound"]
+    for label, name in zip(LABELS, ALGORITHMS, strict=True):
+        rows = [row for row in table if row.algorithm == name and row.nbytes]
+        assert lines[label] == [(row.nbytes, row.nbytes / row.seconds) for row in rows]
+        assert all(y <= bound for (_, y), (_, bound) in zip(lines[label], lines["bound"], strict=True))
+    assert axes.get_ylabel() == "size over time"
+    with pytest.raises(hm.ArgumentError, match="expected a sweep with bandwidth=True, found a Topology"):
+        hm.draw(SWITCH, bandwidth=True)

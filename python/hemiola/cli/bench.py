@@ -55,6 +55,7 @@ def bench(
     warmups: options.Warmups = 5,
     repeats: options.Repeats = 20,
     chart: options.Chart = None,
+    bandwidth: options.Bandwidth = False,
     as_json: options.Json = False,
 ) -> None:
     """Time a collective over a range of sizes, out of place and in place, in the columns of nccl-tests.
@@ -93,7 +94,7 @@ def bench(
     where = where_measured(emulate, job)
     lines = _measured(sweep, remarks, where, question, as_json, job)
     if chart is not None and lines:
-        _draw(lines, sweep, chart, where)
+        _draw(lines, sweep, chart, where, bandwidth=bandwidth)
         if not as_json:
             console().print(*written(chart))
     if any(line.out_of_place.wrong or line.in_place.wrong for line in lines):
@@ -158,7 +159,7 @@ def _measured_data(pattern: Pattern, measured: Measured) -> dict[str, Any]:
     }
 
 
-def _draw(lines: list[Line], sweep: Sweep, path: Path, where: str) -> None:
+def _draw(lines: list[Line], sweep: Sweep, path: Path, where: str, *, bandwidth: bool) -> None:
     from hemiola.view.over_sizes import draw_over_sizes
 
     sizes = []
@@ -172,4 +173,5 @@ def _draw(lines: list[Line], sweep: Sweep, path: Path, where: str) -> None:
         title=f"{title_of([line.pattern for line in lines])}, {where}",
         conditions=sweep.conditions,
         subtitle="; ".join(spans(lines)),
+        bandwidth=bandwidth,
     )

@@ -136,6 +136,9 @@ Chart = Annotated[
         help="Draw a picture into this file: .png, .svg or .pdf.",
     ),
 ]
+Bandwidth = Annotated[
+    bool, typer.Option("--bandwidth", help="With --chart: draw the size over the time, instead of the time.")
+]
 Ranks = Annotated[
     int | None,
     typer.Option("--ranks", "-n", metavar="COUNT", parser=reads(values.read_count), help="Number of ranks."),

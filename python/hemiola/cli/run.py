@@ -80,6 +80,7 @@ def run(
     warmups: options.Warmups = 2,
     repeats: options.Repeats = 20,
     chart: options.Chart = None,
+    bandwidth: options.Bandwidth = False,
     arrivals: Annotated[
         Path | None,
         typer.Option(
@@ -121,7 +122,7 @@ def run(
         return
     where = where_measured(emulate, job)
     if chart is not None:
-        _draw(comparison, chart, where)
+        _draw(comparison, chart, where, bandwidth=bandwidth)
     if arrivals is not None:
         _draw_arrivals(comparison, arrivals, where)
     answer(
@@ -340,7 +341,7 @@ def _draw_arrivals(comparison: Comparison, path: Path, where: str) -> None:
     )
 
 
-def _draw(comparison: Comparison, path: Path, where: str) -> None:
+def _draw(comparison: Comparison, path: Path, where: str, *, bandwidth: bool) -> None:
     from hemiola.view.over_sizes import draw_over_sizes
 
     sizes = [
@@ -360,4 +361,5 @@ def _draw(comparison: Comparison, path: Path, where: str) -> None:
         title=f"{title_of(comparison.contest.patterns)}, {where}",
         conditions=comparison.contest.conditions,
         prefix=f"{comparison.contest.patterns[0].kind}_",
+        bandwidth=bandwidth,
     )

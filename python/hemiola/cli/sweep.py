@@ -78,6 +78,7 @@ def sweep(
         ),
     ] = None,
     chart: options.Chart = None,
+    bandwidth: options.Bandwidth = False,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -127,7 +128,7 @@ def sweep(
         from hemiola.view import style
         from hemiola.view.drawing import draw
 
-        style.save(style.figure_of(draw(made)), chart)
+        style.save(style.figure_of(draw(made, bandwidth=bandwidth)), chart)
     asked = {
         "collective": kind,
         "topologies": [

@@ -96,12 +96,12 @@ class Sweep:
                 found[question] = row
         return tuple(found.values())
 
-    def draw(self, ax: Axes | None = None, *, columns: int = 2) -> Axes:
+    def draw(self, ax: Axes | None = None, *, columns: int = 2, bandwidth: bool = False) -> Axes:
         """Draw times over sizes, a panel for each topology, collective and set of conditions; see `hemiola.draw`.
 
         Parameters
         ----------
-        ax, columns : as for `hemiola.draw`.
+        ax, columns, bandwidth : as for `hemiola.draw`.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class Sweep:
         """
         import hemiola  # the root alone may name rooms above this one
 
-        return hemiola.draw(self, ax, columns=columns)
+        return hemiola.draw(self, ax, columns=columns, bandwidth=bandwidth)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Write comma-separated values with a line of names; times in seconds, empty where there is none.

@@ -49,6 +49,7 @@ def draw(
     *,
     topology: Topology | None = None,
     columns: int = 2,
+    bandwidth: bool = False,
 ) -> Axes:
     """Draw a topology, schedule, timeline, plan, sweep or arrivals with Matplotlib.
 
@@ -62,6 +63,7 @@ def draw(
     ax : matplotlib.axes.Axes, optional; axes to draw into. None: those of a new figure, `Axes.figure`.
     topology : Topology, optional; where the ranks of a schedule stand. None: on a circle.
     columns : 1 or 2, how many of a paper's columns a new figure is wide: 3.5 or 7.2 inches.
+    bandwidth : bool, of a sweep: draw sizes over times, in bytes per second, instead of times.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def draw(
         The subject is of another type.
     ArgumentError
         There is nothing to draw, a topology has more than 1,024 ranks and switches, `topology` has another number of
-        ranks than the schedule, or `columns` is neither 1 nor 2.
+        ranks than the schedule, `columns` is neither 1 nor 2, or `bandwidth` is asked for of anything but a sweep.
     MissingPackageError
         Matplotlib is not installed.
 
@@ -84,7 +86,9 @@ def draw(
     require("matplotlib")
     if columns not in (1, 2):
         raise ArgumentError(f"draw: expected columns to be 1 or 2, found {columns!r}")
-    picture = _picture_of(subject, topology, columns)
+    if bandwidth and not isinstance(subject, Sweep):
+        raise ArgumentError(f"draw: expected a sweep with bandwidth=True, found a {type(subject).__name__}")
+    picture = _picture_of(subject, topology, columns, bandwidth)
     if ax is not None:
         from matplotlib import axes as matplotlib_axes
 
@@ -101,7 +105,10 @@ def draw(
 
 
 def _picture_of(
-    subject: Topology | Schedule | Timeline | Plan | Sweep | Arrivals, topology: Topology | None, columns: int
+    subject: Topology | Schedule | Timeline | Plan | Sweep | Arrivals,
+    topology: Topology | None,
+    columns: int,
+    bandwidth: bool,
 ) -> _Picture:
     if isinstance(subject, Topology):
         return _topology(subject)
@@ -112,7 +119,7 @@ def _picture_of(
     if isinstance(subject, Plan):
         return _plan(subject)
     if isinstance(subject, Sweep):
-        return _sweep(subject, columns)
+        return _sweep(subject, columns, bandwidth=bandwidth)
     return _arrivals(subject)
 
 
@@ -201,10 +208,10 @@ def _plan(plan: Plan) -> _Picture:
     )
 
 
-def _sweep(table: Sweep, columns: int) -> _Picture:
+def _sweep(table: Sweep, columns: int, *, bandwidth: bool) -> _Picture:
     from hemiola.view.swept import swept
 
-    made = swept(table, columns)
+    made = swept(table, columns, bandwidth=bandwidth)
     return _Picture(made.title, made.told, made.shape, made.paint)
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,19 +10,12 @@ from hemiola.environment.packages import require
 
 require("matplotlib")
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullLocator
-
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
-from hemiola.units import format_bytes, format_seconds
-from hemiola.view import style
 from hemiola.view.algorithm_time import TimesAtSize
 from hemiola.view.picture_file import check_suffix
+from hemiola.view.sizes import Panel, draw_sizes
 from hemiola.view.times import draw_times
-
-#: Sizes that the axis names, at most.
-_MOST_NAMED = 8
 
 
 def draw_over_sizes(
@@ -34,6 +26,7 @@ def draw_over_sizes(
     conditions: Conditions | None = None,
     subtitle: str = "",
     prefix: str = "",
+    bandwidth: bool = False,
 ) -> None:
     """Draw times beside their bound, and write the picture to a file.
 
@@ -44,6 +37,7 @@ def draw_over_sizes(
     title : str, the line above the picture.
     conditions, subtitle : Conditions and str, the line below it.
     prefix : str, what names of lines leave out, since the title says it.
+    bandwidth : bool, draw the size over the time instead.
 
     Raises
     ------
@@ -52,7 +46,7 @@ def draw_over_sizes(
     path = check_suffix(path)
     if not sizes:
         raise ArgumentError("expected at least one size to draw, found none")
-    if len(sizes) == 1:
+    if len(sizes) == 1 and not bandwidth:
         (one,) = sizes
         draw_times(
             one.times, path, title=title, conditions=conditions, subtitle=subtitle, bound_s=one.bound_s
@@ -61,46 +55,19 @@ def draw_over_sizes(
     told = [*(conditions.in_words() if conditions else []), *([subtitle] if subtitle else [])]
     if any(time.spread_s for one in sizes for time in one.times):
         told.append("median, whisker from the 10th to the 99th percentile")
-    figure, axes = style.new_axes(9, 5.2, title, "; ".join(told))
-    _paint(axes, sizes, prefix)
-    style.save(figure, path)
+    draw_sizes([_panel(sizes, prefix)], path, title=title, subtitle="; ".join(told), bandwidth=bandwidth)
 
 
-def _paint(axes: Axes, sizes: Sequence[TimesAtSize], prefix: str) -> None:
-    """Paint a line for each algorithm, measured where it is, else predicted, and a dashed one for the bound."""
-    lines: dict[str, list[tuple[int, float]]] = {}
+def _panel(sizes: Sequence[TimesAtSize], prefix: str) -> Panel:
+    """Return each algorithm's times over the sizes: measured where they are, else predicted."""
+    times: dict[str, dict[int, float]] = {}
+    spreads: dict[str, dict[int, tuple[float, float]]] = {}
     for one in sizes:
         for time in one.times:
+            name = time.name.removeprefix(prefix)
             seconds = time.predicted_s if time.measured_s is None else time.measured_s
             if seconds is not None:
-                lines.setdefault(time.name.removeprefix(prefix), []).append((one.nbytes, seconds))
-        if one.bound_s is not None:
-            lines.setdefault("lower bound", []).append((one.nbytes, one.bound_s))
-    looks = style.looks_of(lines)
-    for label in sorted(lines, key="lower bound".__eq__):
-        look = looks[label]
-        points = sorted(lines[label])
-        axes.plot(
-            [nbytes for nbytes, _ in points],
-            [seconds for _, seconds in points],
-            color=look.color,
-            marker=look.marker,
-            linestyle=look.linestyle,
-            label=label,
-        )
-    for one in sizes:
-        for time in one.times:
+                times.setdefault(name, {})[one.nbytes] = seconds
             if time.spread_s is not None:
-                color = looks[time.name.removeprefix(prefix)].color
-                axes.vlines(one.nbytes, *time.spread_s, color=color, linewidth=1)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    named = sorted(one.nbytes for one in sizes)[:: math.ceil(len(sizes) / _MOST_NAMED)]
-    axes.set_xticks(named, [format_bytes(nbytes) for nbytes in named])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: format_seconds(seconds)))
-    axes.set_xlabel("bytes of a rank's buffer")
-    axes.set_ylabel("time; less is better")
-    axes.grid(color="#DDDDDD", linewidth=0.7)
-    axes.set_axisbelow(True)
-    style.legend_below(axes, axes.get_legend_handles_labels()[0])
+                spreads.setdefault(name, {})[one.nbytes] = time.spread_s
+    return Panel("", times, {one.nbytes: one.bound_s for one in sizes if one.bound_s is not None}, spreads)

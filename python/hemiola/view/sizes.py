@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times over sizes: a line for each algorithm and a dashed one for the bound, in one panel or several alike."""
+"""Times over sizes, or sizes over times: a line for each algorithm and a dashed one for the bound, in panels alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from hemiola.errors import ArgumentError
-from hemiola.units import format_bytes, format_seconds
+from hemiola.units import format_bandwidth, format_bytes, format_seconds
 from hemiola.view import style
 from hemiola.view.algorithm_time import refuse_not_finite
 from hemiola.view.picture_file import check_suffix
@@ -35,21 +35,43 @@ Times = Mapping[int, float]
 class Panel:
     """Times of some algorithms over the same sizes, and the bound that none can beat; a size may be absent.
 
-    `spreads` are whiskers (p10, p99) by algorithm and size.
+    `spreads` are whiskers (p10, p99) by algorithm and size. Seconds; of `as_bandwidth` bytes per second.
     """
 
     title: str
     times: Mapping[str, Times]
     bound: Times = field(default_factory=dict)
     spreads: Mapping[str, Mapping[int, tuple[float, float]]] = field(default_factory=dict)
+    bound_label: str = "lower bound"
+
+    def as_bandwidth(self) -> Panel:
+        """Return the size over each time; what takes no time has no place there."""
+        return Panel(
+            self.title,
+            {label: _bandwidths(times) for label, times in self.times.items()},
+            _bandwidths(self.bound),
+            {
+                label: {size: (size / slow, size / fast) for size, (fast, slow) in spans.items() if fast > 0}
+                for label, spans in self.spreads.items()
+            },
+            "bound",
+        )
 
     @property
     def lines(self) -> dict[str, Times]:
         """The lines that have a time, the bound's last."""
-        return {label: times for label, times in {**self.times, "lower bound": self.bound}.items() if times}
+        return {
+            label: times for label, times in {**self.times, self.bound_label: self.bound}.items() if times
+        }
 
 
-def draw_sizes(panels: Sequence[Panel], path: str | Path, *, title: str, subtitle: str = "") -> None:
+def _bandwidths(times: Times) -> dict[int, float]:
+    return {size: size / seconds for size, seconds in times.items() if seconds > 0 and size > 0}
+
+
+def draw_sizes(
+    panels: Sequence[Panel], path: str | Path, *, title: str, subtitle: str = "", bandwidth: bool = False
+) -> None:
     """Draw times over sizes, and write the picture to a file.
 
     Parameters
@@ -57,15 +79,15 @@ def draw_sizes(panels: Sequence[Panel], path: str | Path, *, title: str, subtitl
     panels : sequence of Panel, at least one with a time.
     path : where to write; the suffix (.png, .svg, .pdf) is the format.
     title, subtitle : str, the two lines above the picture.
+    bandwidth : bool, draw the size over the time instead.
 
     Raises
     ------
     ArgumentError for an unknown suffix, no times, or one that is not finite.
     """
     path = check_suffix(path)
-    refuse_none(panels)
     figure, axes = style.new_axes(9, 2 + 9 * shape_of(len(panels), 2), title, subtitle)
-    paint_sizes(axes, panels, columns=2)
+    paint_sizes(axes, panels, columns=2, bandwidth=bandwidth)
     style.save(figure, path)
 
 
@@ -86,8 +108,11 @@ def shape_of(count: int, columns: int) -> float:
     return 0.75 * rows / across
 
 
-def paint_sizes(axes: Axes, panels: Sequence[Panel], *, columns: int) -> None:
+def paint_sizes(axes: Axes, panels: Sequence[Panel], *, columns: int, bandwidth: bool = False) -> None:
     """Paint the panels into these axes, all with the same scales, and one legend below them."""
+    if bandwidth:
+        panels = [panel.as_bandwidth() for panel in panels]
+    refuse_none(panels)
     labels = list(dict.fromkeys(label for panel in panels for label in panel.lines))
     looks = style.looks_of(labels)
     rows, across = _grid(len(panels), columns)
@@ -102,7 +127,9 @@ def paint_sizes(axes: Axes, panels: Sequence[Panel], *, columns: int) -> None:
             inside.spines[["top", "right"]].set_visible(False)
             inside.set_title(panel.title, fontsize=0.9 * style.font_size(), pad=3)
         _paint_panel(inside, panel, looks)
-        _scale(inside, panels, is_left=column == 0, is_lowest=place + across >= len(panels))
+        _scale(
+            inside, panels, is_left=column == 0, is_lowest=place + across >= len(panels), bandwidth=bandwidth
+        )
     marks = [
         Line2D([], [], color=look.color, marker=look.marker, linestyle=look.linestyle, label=label)
         for label, look in looks.items()
@@ -130,7 +157,7 @@ def _paint_panel(axes: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> N
     axes.set_axisbelow(True)
 
 
-def _scale(axes: Axes, panels: Sequence[Panel], *, is_left: bool, is_lowest: bool) -> None:
+def _scale(axes: Axes, panels: Sequence[Panel], *, is_left: bool, is_lowest: bool, bandwidth: bool) -> None:
     """Give the axes what all panels need: logarithms, the same ends, names of sizes and times with their units."""
     lines = [times for panel in panels for times in panel.lines.values()]
     ends = [
@@ -152,14 +179,13 @@ def _scale(axes: Axes, panels: Sequence[Panel], *, is_left: bool, is_lowest: boo
     if positive:
         few = max(positive) / min(positive) < _MANY_DECADES
         axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
+    in_words = format_bandwidth if bandwidth else format_seconds
     axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda time, _: format_seconds(time).replace("us", "µs"))
-        if is_left
-        else NullFormatter()
+        FuncFormatter(lambda value, _: in_words(value).replace("us", "µs")) if is_left else NullFormatter()
     )
     axes.yaxis.set_minor_formatter(NullFormatter())
     if is_left:
-        axes.set_ylabel("time")
+        axes.set_ylabel("size over time" if bandwidth else "time")
     if is_lowest:
         axes.set_xlabel("buffer of a rank")
 

@@ -62,6 +62,7 @@ _KNOWN = (
     "hemiola", "ring", "direct", "recursive halving doubling", "double binary tree", "hierarchical",
     "recursive doubling", "themis", "taccl-like", "multitree", "c cube", "blueconnect", "pccl", "nccl", "rccl",
     "mpich", "gloo", "mpi", "torch", "stragglar", "late", "optcc", "swing", "bruck", "plan", "synthesized",
+    "out of place", "in place",
 )  # fmt: skip
 
 #: Names of papers for algorithms that have another name here.

@@ -36,7 +36,7 @@ class Swept:
     paint: Callable[[Axes], None]
 
 
-def swept(table: Sweep, columns: int) -> Swept:
+def swept(table: Sweep, columns: int, *, bandwidth: bool = False) -> Swept:
     """Choose the picture of a table; raise ArgumentError for one without times, or with more than a page holds."""
     rows = [row for row in table.rows if row.seconds is not None]
     if not rows:
@@ -58,7 +58,10 @@ def swept(table: Sweep, columns: int) -> Swept:
     told = [word for word in where if word]
     told += [f"{format_bytes(sizes[0])}"] if len(sizes) == 1 else []
     told += [f"{table.network} network", *_left_out(table, rows, labels)]
-    shape, paint = _over_sizes(named, columns) if len(sizes) > 1 else _of_one_size(named)
+    if len(sizes) > 1 or bandwidth:
+        shape, paint = _over_sizes(named, columns, bandwidth=bandwidth)
+    else:
+        shape, paint = _of_one_size(named)
     return Swept(f"{kind or 'Collectives'}, predicted", told, shape, paint)
 
 
@@ -106,9 +109,14 @@ def refuse_many(part_count: int, size_count: int) -> None:
         )
 
 
-def _over_sizes(parts: dict[str, list[Row]], columns: int) -> tuple[float, Callable[[Axes], None]]:
+def _over_sizes(
+    parts: dict[str, list[Row]], columns: int, *, bandwidth: bool
+) -> tuple[float, Callable[[Axes], None]]:
     panels = [_panel(title, rows) for title, rows in parts.items()]
-    return shape_of(len(panels), columns), lambda axes: paint_sizes(axes, panels, columns=columns)
+    return (
+        shape_of(len(panels), columns),
+        lambda axes: paint_sizes(axes, panels, columns=columns, bandwidth=bandwidth),
+    )
 
 
 def _panel(title: str, rows: Sequence[Row]) -> Panel:
