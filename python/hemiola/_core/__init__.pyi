@@ -1425,6 +1425,14 @@ def exchange_lower_bounds(
     Every lower bound of an all_to_all whose blocks differ, largest first; see hemiola.lower_bound.
     """
 
+def digests_of(
+    memory: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    part_bytes: int,
+) -> bytes:
+    """
+    A digest of 16 bytes of each part of some memory, one behind the other.
+    """
+
 def bytes_of_array(array: object) -> tuple[NDArray[numpy.uint8], int, str]:
     """
     The bytes of a collective's array, where they lie; the number of elements, and their dtype's name.

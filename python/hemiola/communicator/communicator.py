@@ -16,6 +16,7 @@ from hemiola.arguments import typed
 from hemiola.arguments.names import Kind
 from hemiola.communicator import open_communicators
 from hemiola.communicator.block_collectives import BlockCollectives
+from hemiola.communicator.healing import Healing
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.log import begin_logging, log_carriers
 from hemiola.communicator.membership import Membership, descended
@@ -32,7 +33,7 @@ from hemiola.planner.communicator_plans import CommunicatorPlans
 from hemiola.topology.named_nics import slow_links
 
 
-class Communicator(BlockCollectives, MonitoredBarrier, Noticing, Membership):
+class Communicator(BlockCollectives, MonitoredBarrier, Noticing, Membership, Healing):
     """Ranks that can run collectives together.
 
     Every rank makes the same calls in the same order. Arrays are NumPy arrays, or other memory of the host by

@@ -5,15 +5,20 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/hash.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/class_name.hpp"
+#include "hemiola/bindings/gil.hpp"
 #include "hemiola/bindings/value_class.hpp"
 
 namespace nb = nanobind;
@@ -309,6 +314,24 @@ RawMemory::RawMemory(std::int64_t address_, const std::string& dtype_, std::vect
 namespace {
 
 /// The bytes of an array, which NumPy shows and which are held while it does; how many elements they are, of which dtype.
+/// A digest of each `part_bytes` of memory, one behind the other.
+nb::bytes digests_of(
+    const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& memory,
+    std::size_t part_bytes) {
+  std::string digests;
+  {
+    const GilReleased release;
+    const auto bytes = std::as_bytes(std::span(memory.data(), memory.size()));
+    for (std::size_t begin = 0; begin < bytes.size(); begin += part_bytes) {
+      Hasher hasher;
+      hasher.add_bytes(bytes.subspan(begin, std::min(part_bytes, bytes.size() - begin)));
+      const Hash128 digest = hasher.finish();
+      digests.append(reinterpret_cast<const char*>(&digest), sizeof digest);
+    }
+  }
+  return nb::bytes(digests.data(), digests.size());
+}
+
 nb::tuple bytes_of_array(nb::handle object) {
   auto argument = std::make_unique<ArrayArgument>();
   if (const std::string wrong = argument->take(object); !wrong.empty()) throw ArgumentError(wrong);
@@ -331,6 +354,8 @@ nb::tuple bytes_of_array(nb::handle object) {
 }  // namespace
 
 void bind_raw_memory(nb::module_& m) {
+  m.def("digests_of", &digests_of, "memory"_a, "part_bytes"_a,
+        "A digest of 16 bytes of each part of some memory, one behind the other.");
   m.def("bytes_of_array", &bytes_of_array, "array"_a.none(),
         nb::sig("def bytes_of_array(array: object) -> tuple[NDArray[numpy.uint8], int, str]"),
         "The bytes of a collective's array, where they lie; the number of elements, and their dtype's name.");
