@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hemiola.machine.capacity import describe_machine
+from hemiola.units import format_bytes
 from hemiola.view import style
 from hemiola.whole_file import write_whole
 
@@ -83,14 +84,19 @@ class Report:
                 color=looks[label].color,
                 linestyle=looks[label].linestyle,
             )
+        is_bytes = x_label.endswith(", bytes")
         if "x" in log:
             axes.set_xscale("log", base=2)
+        if "x" in log and min(x) >= 1:
+            style.logarithmic(axes.xaxis, x, 2, _bytes if is_bytes else _plain)
         if "y" in log:
             axes.set_yscale("log")
-        axes.set_xlabel(x_label)
+            known = [value for values in series.values() for value in values if value is not None]
+            style.logarithmic(axes.yaxis, known, 10, _plain)
+        axes.set_xlabel(x_label.removesuffix(", bytes"))
         axes.set_ylabel(y_label)
         axes.grid(alpha=0.25)
-        figure.legend(loc="outside right upper", frameon=False, fontsize=9)
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9)
         self.picture(name, title, lambda path: style.save(figure, path))
 
     def picture(self, name: str, caption: str, draw: Callable[[Path], None]) -> None:
@@ -117,6 +123,14 @@ def _with_sections_of(newer: str, older: str) -> str:
 
 def _sections(text: str) -> list[str]:
     return text.split("\n## ")
+
+
+def _bytes(value: float) -> str:
+    return format_bytes(round(value))
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}"
 
 
 def _cell(value: object) -> str:

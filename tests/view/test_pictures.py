@@ -135,6 +135,29 @@ def test_an_algorithm_looks_alike_in_every_figure_and_no_two_of_a_figure_do() ->
     )
 
 
+@pytest.mark.parametrize(
+    "together",
+    [
+        ["ring", "rhd", "allpairs", "stragglar", "late", "late, segmented", "bound"],
+        ["MPICH", "RCCL", "PCCL", "Hemiola"],
+        ["ICCL", "R²CCL", "OptCC ring", "weighted exchange", "bound"],
+        ["Ring", "Direct", "RHD", "Hemiola", "TACCL-like", "bound"],
+        ["hemiola", "gloo", "mpi", "torch"],
+        ["4 ranks", "8 ranks", "16 ranks", "32 ranks", "64 ranks", "256 ranks"],
+    ],
+)
+def test_six_series_of_a_figure_have_six_colours(together: list[str]) -> None:
+    looks = style.looks_of(together)
+    assert list(looks) == together
+    assert len({look.color for look in looks.values()}) == len(together)
+
+
+def test_more_series_than_there_are_looks_are_drawn_all_the_same() -> None:
+    looks = style.looks_of(str(number) for number in range(60))
+    assert len(looks) == 60
+    assert len(set(looks.values())) == 48
+
+
 def test_two_loss_curves_are_drawn_even_where_they_are_equal(tmp_path: Path) -> None:
     draw_losses([1.0, 0.5], [1.0, 0.5], tmp_path / "losses.png", title="t", rank_count=4, allowed=1e-6)
     assert (tmp_path / "losses.png").stat().st_size > 1000

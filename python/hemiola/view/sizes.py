@@ -14,7 +14,7 @@ require("matplotlib")
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from hemiola.errors import ArgumentError
 from hemiola.units import format_bandwidth, format_bytes, format_seconds
@@ -24,8 +24,6 @@ from hemiola.view.picture_file import check_suffix
 
 #: Between the middles of two sizes that an axis names, in heights of a letter.
 _NAME_ROOM = 5.5
-#: Of these factors from the smallest to the largest time on, an axis names decades alone.
-_MANY_DECADES = 1000
 
 #: In seconds by bytes.
 Times = Mapping[int, float]
@@ -175,15 +173,13 @@ def _scale(axes: Axes, panels: Sequence[Panel], *, is_left: bool, is_lowest: boo
         words = axes.get_xticklabels()
         words[-1].set_horizontalalignment("right")
         words[0].set_horizontalalignment("left")
-    positive = [time for time in seconds if time > 0]
-    if positive:
-        few = max(positive) / min(positive) < _MANY_DECADES
-        axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
     in_words = format_bandwidth if bandwidth else format_seconds
-    axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: in_words(value).replace("us", "µs")) if is_left else NullFormatter()
+    style.logarithmic(
+        axes.yaxis,
+        seconds,
+        10,
+        (lambda value: in_words(value).replace("us", "µs")) if is_left else lambda _: "",
     )
-    axes.yaxis.set_minor_formatter(NullFormatter())
     if is_left:
         axes.set_ylabel("size over time" if bandwidth else "time")
     if is_lowest:

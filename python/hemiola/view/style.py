@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -19,8 +19,10 @@ require("matplotlib")
 from matplotlib import rc_context, rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from hemiola.view.picture_file import check_suffix
 from hemiola.whole_file import write_whole
@@ -57,40 +59,55 @@ _DASHES: tuple[Dashes, ...] = ("--", ":", "-.")
 
 _COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 _MARKERS = "osD^vPX<"
-#: Algorithms and peers that figures show most; neighbours here differ in colour and in marker.
-_KNOWN = (
-    "hemiola", "ring", "direct", "recursive halving doubling", "double binary tree", "hierarchical",
-    "recursive doubling", "themis", "taccl-like", "multitree", "c cube", "blueconnect", "pccl", "nccl", "rccl",
-    "mpich", "gloo", "mpi", "torch", "stragglar", "late", "optcc", "swing", "bruck", "plan", "synthesized",
-    "out of place", "in place",
-)  # fmt: skip
-
+#: The marker of each name by its colour. Those that one figure shows together differ in colour where six suffice.
+_KNOWN: dict[str, dict[str, str]] = {
+    BLUE: {"hemiola": "o", "plan": "v", "late": "D", "weighted exchange": "P", "out of place": "s"},
+    ORANGE: {"ring": "s", "gloo": "^", "iccl": "o", "multitree": "D", "bruck": "v"},
+    GREEN: {"direct": "D", "nccl": "o", "rccl": "v", "open shop": "s", "c cube": "^", "optcc": "X", "optcc ring": "P"},
+    RED: {
+        "recursive halving doubling": "^", "mpich": "o", "mpi": "s", "relayed": "D", "themis": "v",
+        "recursive doubling": "P",
+    },
+    PURPLE: {
+        "double binary tree": "v", "stragglar": "o", "pccl": "D", "r²ccl": "s", "taccl-like": "^", "swing": "P",
+        "sccl-like": "X", "in place": "<",
+    },
+    SKY: {
+        "hierarchical": "P", "torch": "o", "late, segmented": "s", "late, no delay": "X", "paced": "^",
+        "synthesized": "D", "blueconnect": "v",
+    },
+}  # fmt: skip
+_FIXED = {name: Look(color, marker) for color, markers in _KNOWN.items() for name, marker in markers.items()}
 #: Names of papers for algorithms that have another name here.
 _ALSO_CALLED = {"rhd": "recursive halving doubling", "allpairs": "direct"}
 
 
 def looks_of(labels: Iterable[str]) -> dict[str, Look]:
-    """Return the look of each series of a figure: no two alike, and each the same as in other figures.
+    """Return the look of each series of a figure: no two alike, and of a known name the same as in other figures.
 
-    A known name has a fixed look, bounds are black and dashed, and another name's look follows from its letters. Where
-    two names meet in one look, the later one takes the next that is free. There are 48 looks.
+    Bounds are black and dashed. Another name's look follows from its letters: the next one that is free in the figure,
+    of a colour that is free as long as there is one. There are 48 looks.
     """
     labels = list(dict.fromkeys(labels))
     bounds = [label for label in labels if _family(label).startswith(("bound", "lower bound"))]
     looks = {label: Look(BLACK, "", dashes) for label, dashes in zip(bounds, cycle(_DASHES), strict=False)}
-    places: dict[str, int] = {}
-    # Fixed looks first, so that a name that is not known does not take one of them.
     others = [label for label in labels if label not in looks]
-    for label in sorted(others, key=lambda one: _family(one) not in _KNOWN):
-        family = _family(label)
-        place = _KNOWN.index(family) if family in _KNOWN else zlib.crc32(family.encode())
-        taken = set(places.values())
-        tries = (each % _LOOK_COUNT for each in range(place, place + _LOOK_COUNT))
-        places[label] = next((each for each in tries if each not in taken), place % _LOOK_COUNT)
-    return {label: looks.get(label) or _look(places[label]) for label in labels}
+    # Fixed looks first, so that a name that is not known does not take one of them.
+    for label in sorted(others, key=lambda one: _family(one) not in _FIXED):
+        fixed = _FIXED.get(_family(label))
+        taken = set(looks.values())
+        looks[label] = fixed if fixed and fixed not in taken else _free_look(_family(label), taken)
+    return {label: looks[label] for label in labels}
 
 
-_LOOK_COUNT = len(_COLORS) * len(_MARKERS)
+def _free_look(family: str, taken: set[Look]) -> Look:
+    """Return the first look, from a place that the letters give, of a free colour, else a free look, else any."""
+    count = len(_COLORS) * len(_MARKERS)
+    place = zlib.crc32(family.encode())
+    tries = [_look((place + step) % count) for step in range(count)]
+    colors = {look.color for look in taken}
+    free = [look for look in tries if look not in taken]
+    return next((look for look in free if look.color not in colors), (free or tries)[0])
 
 
 def _look(place: int) -> Look:
@@ -105,6 +122,17 @@ def _family(label: str) -> str:
         if name.startswith(kind):
             name = name.removeprefix(kind)
     return _ALSO_CALLED.get(name, name)
+
+
+def logarithmic(axis: Axis, values: Sequence[float], base: int, name: Callable[[float], str]) -> None:
+    """Give a logarithmic axis ticks that `name` names: powers of the base, of a short axis 2 and 5 times them, too."""
+    positive = [value for value in values if value > 0]
+    if not positive:
+        return
+    is_short = base == 10 and max(positive) / min(positive) < 100
+    axis.set_major_locator(LogLocator(base, subs=(1, 2, 5) if is_short else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: name(value)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def new_axes(width: float, height: float, title: str, subtitle: str = "") -> tuple[Figure, Axes]:
