@@ -84,6 +84,7 @@ def draw_sizes(
     ArgumentError for an unknown suffix, no times, or one that is not finite.
     """
     path = check_suffix(path)
+    refuse_none(panels)
     figure, axes = style.new_axes(9, 2 + 9 * shape_of(len(panels), 2), title, subtitle)
     paint_sizes(axes, panels, columns=2, bandwidth=bandwidth)
     style.save(figure, path)
