@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import html
 import os
 import re
@@ -28,7 +29,19 @@ FETCHED = re.compile(
 
 
 @pytest.fixture(scope="module")
-def site() -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; the first of several workers of a run builds it for all."""
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    with (shared / "site").open("a+") as told:
+        fcntl.flock(told, fcntl.LOCK_EX)
+        if not told.tell():
+            build()
+            told.write("built")
+    return ROOT / "build/docs/site"
+
+
+def build() -> None:
     subprocess.run(
         [sys.executable, str(ROOT / "scripts/site_pages.py"), "build/docs/pages"], cwd=ROOT, check=True
     )
@@ -37,7 +50,6 @@ def site() -> Path:
     built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert "WARNING" not in built.stderr, built.stderr
     assert built.returncode == 0, built.stderr
-    return ROOT / "build/docs/site"
 
 
 def test_the_site_holds_all_and_asks_nobody(site: Path) -> None:
