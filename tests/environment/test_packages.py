@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import tomllib
 import venv
 import zipfile
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,74 @@ def test_every_imported_package_is_declared() -> None:
         extra = EXTRAS.get(package)
         declared = always if extra is None else names_of(PROJECT["optional-dependencies"][extra])
         assert installed in declared, f"pyproject.toml: declare {installed}"
+
+
+def demanded(nodes: Iterable[ast.AST]) -> dict[str, int]:
+    """Return the packages that `require` or `optional` demands among these nodes, with the first line that does."""
+    found: dict[str, int] = {}
+    for node in itertools.chain.from_iterable(map(ast.walk, nodes)):
+        match node:
+            case ast.Call(func=ast.Name("optional" | "require"), args=[ast.Constant(str(module))]):
+                found.setdefault(module.partition(".")[0], node.lineno)
+    return found
+
+
+def of_module(tree: ast.Module) -> list[ast.stmt]:
+    """Return what runs when a module is imported."""
+    return [node for node in tree.body if not isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+
+
+def undemanded(source: str, demanded_above: Collection[str]) -> Iterator[str]:
+    """Yield imports of extras' packages that nothing demands before, in their scopes or in a package above."""
+    tree = ast.parse(source)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        around = [node]
+        while around[-1] in parents:
+            around.append(parents[around[-1]])
+        if any(isinstance(one, ast.If) and ast.unparse(one.test) == "TYPE_CHECKING" for one in around):
+            continue
+        scopes = [one.body for one in around if isinstance(one, ast.FunctionDef)] + [of_module(tree)]
+        for package in {module.partition(".")[0] for module in modules} & EXTRAS.keys() - set(demanded_above):
+            if not any(demanded(scope).get(package, node.lineno) < node.lineno for scope in scopes):
+                yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def test_every_package_of_an_extra_is_demanded_before_it_is_imported() -> None:
+    package = ROOT / "python/hemiola"
+    paths = sorted(package.rglob("*.py"))
+    doors = {
+        path.parent: demanded(of_module(ast.parse(path.read_text())))
+        for path in paths
+        if path.name == "__init__.py"
+    }
+    found = {}
+    for path in paths:
+        above = [doors.get(folder, {}) for folder in path.parents if path != folder / "__init__.py"]
+        lines = list(undemanded(path.read_text(), set().union(*above)))
+        found |= {str(path.relative_to(package)): lines} if lines else {}
+    assert len(paths) > 300
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("import torch", 1),
+        ("from matplotlib.axes import Axes", 1),
+        ("def draw():\n    import matplotlib", 1),
+        ("import torch\nrequire('torch')", 1),
+        ("require('torch')\nimport torch", 0),
+        ("def draw():\n    require('matplotlib')\n    import matplotlib", 0),
+        ("if TYPE_CHECKING:\n    import torch", 0),
+        ("def draw():\n    require('matplotlib')\ndef other():\n    import matplotlib", 1),
+        ("import numpy", 0),
+    ],
+)
+def test_an_import_that_nothing_demands_is_found(source: str, count: int) -> None:
+    assert len(list(undemanded(source, ()))) == count
 
 
 def test_no_extra_is_named_in_vain() -> None:

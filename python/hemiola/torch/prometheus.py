@@ -50,26 +50,27 @@ class Groups:
 
     def collect(self) -> Iterator[Any]:
         """Yield the metrics, as prometheus_client wants them."""
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-        operations = CounterMetricFamily(
+        families = optional("prometheus_client.core")
+        operations = families.CounterMetricFamily(
             "hemiola_operations", "Operations that were called.", labels=["group", "operation"]
         )
-        moved = CounterMetricFamily(
+        moved = families.CounterMetricFamily(
             "hemiola_bytes", "Bytes of the inputs of operations.", labels=["group", "operation"]
         )
-        failures = CounterMetricFamily("hemiola_failures", "Operations that have failed.", labels=["group"])
-        last = GaugeMetricFamily(
+        failures = families.CounterMetricFamily(
+            "hemiola_failures", "Operations that have failed.", labels=["group"]
+        )
+        last = families.GaugeMetricFamily(
             "hemiola_last_share",
             "Share of the latest operations to which a rank came last.",
             labels=["group", "rank"],
         )
-        lag = GaugeMetricFamily(
+        lag = families.GaugeMetricFamily(
             "hemiola_lag_seconds",
             "Median of how long a rank held up the others when it came last.",
             labels=["group", "rank"],
         )
-        slow = GaugeMetricFamily(
+        slow = families.GaugeMetricFamily(
             "hemiola_port_slowdown",
             "How much slower a rank's ports are than the others'.",
             labels=["group", "rank"],
