@@ -53,7 +53,7 @@ def draw_heat_maps(
                 panel.set_xlabel("destination", fontsize=9)
     assert picture is not None
     every = [panel for row in axes for panel in row]
-    figure.colorbar(picture, ax=every, label=f"{label}; black: no link", shrink=0.6)
+    figure.colorbar(picture, ax=every, label=f"{label}\nblack: no link", shrink=0.6)
     style.save(figure, path)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hemiola.draw`: the content of each picture, and one sentence where there is none."""
 
+import itertools
 import re
 
 import numpy as np
@@ -37,6 +38,19 @@ def test_a_small_schedule_is_arrows_per_step_with_their_chunks() -> None:
         assert sorted(_words(panel)) == sorted([*map(str, of_step["chunk"]), *"0123"])
         expected = style.ORANGE if step < 3 else style.BLUE
         assert {arrow.get_edgecolor()[:3] for arrow in arrows} == {_rgb(expected)}
+
+
+def test_arrows_that_do_not_occur_have_no_key() -> None:
+    axes = hm.draw(algorithms.all_gather_ring(4))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["copies a chunk"]
+
+
+def test_words_beside_crossing_arrows_stand_apart_and_nearest_to_their_own() -> None:
+    panel = hm.draw(algorithms.all_reduce_recursive_halving_doubling(4)).child_axes[0]
+    places = {text.get_position(): text.get_text() for text in panel.texts if "," in text.get_text()}
+    assert len(places) == 4
+    for a, b in itertools.combinations(places, 2):
+        assert np.hypot(a[0] - b[0], a[1] - b[1]) > 0.4
 
 
 def _rgb(color: str) -> tuple[float, ...]:

@@ -32,6 +32,28 @@ def test_sizes_are_in_the_singular_where_there_is_one() -> None:
     assert describe(hm.algorithms.all_gather_ring(2)) == "2 ranks, 2 chunks, 1 step, 2 transfers"
 
 
+def test_a_legend_names_the_colours_that_occur() -> None:
+    def keys(subject) -> list[str]:
+        return [text.get_text() for text in hm.draw(subject).figure.legends[0].get_texts()]
+
+    both, copies = hm.algorithms.all_reduce_ring(64), hm.algorithms.all_gather_ring(64)
+    note = "the chunk sent, darker from first to last"
+    assert (keys(both), keys(copies)) == (["copy", "reduce", note], ["copy", note])
+    network = hm.topologies.switch(64, latency_s=0, bandwidth=1e9)
+    assert keys(hm.simulate(copies, network, 1 << 20)) == ["sends a copy", "done"]
+    assert keys(hm.simulate(both, network, 1 << 20)) == ["sends a copy", "sends to be added", "done"]
+
+
+def test_a_timeline_says_how_many_of_the_ranks_it_shows_and_whether_chunks_are_numbered() -> None:
+    def words(rank_count: int) -> str:
+        network = hm.topologies.switch(rank_count, latency_s=1e-6, bandwidth=1e9)
+        timeline = hm.simulate(hm.algorithms.all_reduce_ring(rank_count), network, 1 << 20)
+        return hm.draw(timeline).get_xlabel()
+
+    assert words(4) == "time (ms); numbers are chunks"
+    assert words(64) == "time (ms); 32 of 64 ranks"
+
+
 def test_cells_of_a_large_schedule_are_binned_without_losing_transfers() -> None:
     schedule = hm.algorithms.all_reduce_ring(1100)
     counts, reduces, _ = steps._cells(schedule, "chunk")

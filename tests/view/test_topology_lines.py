@@ -71,3 +71,15 @@ def test_lines_join_their_two_vertices_and_keep_clear_of_all_others(name: str, t
         others = np.delete(points, ends, axis=0)
         assert distances(line, others).min() > picture._RADIUS, ends
     assert joined == joined_pairs(network)
+
+
+def test_a_switch_reaches_no_further_than_lines_keep_clear() -> None:
+    assert np.hypot(picture._HALF_SIDE, picture._HALF_SIDE) < picture._RADIUS + picture._CLEARANCE
+
+
+def test_lines_are_thinner_in_a_narrow_figure() -> None:
+    network = hm.topologies.switch(40, **LINKS)
+    wide, narrow = (
+        hm.draw(network, columns=columns).collections[0].get_linewidths()[0] for columns in (2, 1)
+    )
+    assert narrow < 0.7 * wide

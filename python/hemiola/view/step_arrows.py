@@ -27,6 +27,8 @@ _MOST_RANKS, _MOST_STEPS, _MOST_ARROWS = 16, 12, 40
 _MOST_CHUNKS = 3
 #: In units of the layout: of a rank's circle, and of the line between two that differ by direction.
 _RADIUS, _APART = 0.3, 0.12
+#: Along an arrow, from its source.
+_WORDS_AT = 0.27
 
 
 def is_small(schedule: Schedule) -> bool:
@@ -51,8 +53,9 @@ def paint_arrows(axes: Axes, schedule: Schedule, topology: Topology | None, colu
         row, column = divmod(step, across)
         panel = axes.inset_axes((column / across, 1 - (row + 1) / rows, 0.96 / across, 0.96 / rows))
         _paint_panel(panel, schedule, points, step)
-    keys = [("copies a chunk", style.BLUE), ("adds a chunk", style.ORANGE)]
-    marks = [Line2D([], [], color=color, label=label) for label, color in keys]
+    reduces = np.asarray(schedule.transfers)["reduce"]
+    keys = [(~reduces, "copies a chunk", style.BLUE), (reduces, "adds a chunk", style.ORANGE)]
+    marks = [Line2D([], [], color=color, label=label) for occurs, label, color in keys if occurs.any()]
     axes.legend(handles=marks, loc="upper right", bbox_to_anchor=(1, 0), ncols=2, frameon=False, fontsize=8)
 
 
@@ -93,9 +96,10 @@ def _paint_panel(panel: Axes, schedule: Schedule, points: Points, step: int) -> 
 
 
 def _beside(a: Points, b: Points, bend: float) -> tuple[float, float]:
-    """Return a place for words beside the middle of an arrow, on its outer side."""
+    """Return a place for words beside an arrow, on its outer side; nearer to its source, as arrows cross halfway."""
     along = b - a
     aside = np.array([along[1], -along[0]])
     length = max(float(np.linalg.norm(along)), 1e-9)
-    x, y = (a + b) / 2 + aside * (bend / 2 + math.copysign(0.2, bend) / length)
+    t = _WORDS_AT
+    x, y = a + t * along + aside * (2 * t * (1 - t) * bend + math.copysign(0.2, bend) / length)
     return float(x), float(y)

@@ -63,7 +63,7 @@ def paint_steps(axes: Axes, schedule: Schedule) -> None:
     if _is_lettered(schedule, counts):
         _paint(axes, schedule, _tinted(counts, reduces, _strength(counts), strongest=0.5), "chunk")
         _letter(axes, schedule)
-        _add_keys(axes)
+        _add_keys(axes, counts, reduces)
         return
     counts, reduces, chunks = _cells(schedule, "src")
     single = counts.max(initial=0) <= 1
@@ -71,9 +71,8 @@ def paint_steps(axes: Axes, schedule: Schedule) -> None:
     _paint(axes, schedule, _tinted(counts, reduces, strength * (counts > 0), strongest=0.75), "src")
     if schedule.rank_count <= _NUMBERED_RANKS and schedule.step_count <= _NUMBERED_STEPS:
         _number(axes, counts, chunks if single else counts)
-    _add_keys(
-        axes, "the chunk sent, darker from first to last" if single else "transfers sent, darker the more"
-    )
+    note = "the chunk sent, darker from first to last" if single else "transfers sent, darker the more"
+    _add_keys(axes, counts, reduces, note)
 
 
 def _is_lettered(schedule: Schedule, counts: NDArray[np.int64]) -> bool:
@@ -134,11 +133,17 @@ def _number(axes: Axes, counts: NDArray[np.int64], numbers: NDArray[np.int64]) -
             axes.text(step, rank, text, ha="center", va="center", fontsize=size, color=style.BLACK)
 
 
-def _add_keys(axes: Axes, note: str = "") -> None:
-    keys = [("copy", style.BLUE), ("reduce", style.ORANGE)]
-    marks = [Line2D([], [], marker="s", linestyle="", color=color, label=label) for label, color in keys]
+def _add_keys(axes: Axes, counts: NDArray[np.int64], reduces: NDArray[np.int64], note: str = "") -> None:
+    """Put the colours that occur below the axes, and a note on their shades."""
+    keys = [(reduces < counts, "copy", style.BLUE), (reduces > 0, "reduce", style.ORANGE)]
+    marks = [
+        Line2D([], [], marker="s", linestyle="", color=color, label=label)
+        for occurs, label, color in keys
+        if occurs.any()
+    ]
     marks += [Line2D([], [], linestyle="", label=note)] if note else []
-    style.legend_below(axes, marks)
+    if marks:
+        style.legend_below(axes, marks)
 
 
 def _rgb(color: str) -> NDArray[np.float64]:

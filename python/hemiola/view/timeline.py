@@ -83,12 +83,13 @@ def paint_timeline(
     ranks = np.union1d(evenly, np.array(told_of, dtype=int))
     factor, unit = style.time_unit([timeline.seconds])
     points = _points(axes) / max(timeline.seconds * factor, 1e-300)
-    _draw_bars(axes, moves, ranks, factor, points)
+    is_numbered = _draw_bars(axes, moves, ranks, factor, points)
+    reduces = moves.reduce[np.isin(moves.src, ranks)]
+    kinds = [(~reduces, style.BLUE, "sends a copy"), (reduces, style.ORANGE, "sends to be added")]
     keys: list[Artist] = [
-        Patch(color=style.BLUE, alpha=0.6, label="sends a copy"),
-        Patch(color=style.ORANGE, alpha=0.6, label="sends to be added"),
-        Line2D([], [], marker="|", linestyle="", markersize=9, color=style.BLACK, label="done"),
+        Patch(color=color, alpha=0.6, label=label) for any_, color, label in kinds if any_.any()
     ]
+    keys.append(Line2D([], [], marker="|", linestyle="", markersize=9, color=style.BLACK, label="done"))
     late = {rank: late_s for rank, late_s in conditions.late.items() if rank in ranks}
     for rank, delay_s in late.items():
         axes.barh(np.searchsorted(ranks, rank), delay_s * factor, **_NOT_THERE)
@@ -109,7 +110,9 @@ def paint_timeline(
     axes.set_yticks(np.arange(len(ranks)), _names(ranks, timeline.topology, moves, conditions))
     axes.set_ylim(len(ranks) - 0.4, -0.6)
     axes.set_xlim(0, timeline.seconds * factor * 1.02 or 1)
-    axes.set_xlabel(f"time ({unit}); numbers are chunks")
+    told = ["numbers are chunks"] if is_numbered else []
+    told += [f"{len(ranks)} of {schedule.rank_count:,} ranks"] if len(ranks) < schedule.rank_count else []
+    axes.set_xlabel("; ".join([f"time ({unit})", *told]))
     axes.tick_params(axis="y", length=0)
     style.legend_below(axes, keys)
 
@@ -187,7 +190,8 @@ def _draw_waits(
     return keys
 
 
-def _draw_bars(axes: Axes, moves: Moves, ranks: NDArray[np.int64], factor: float, points: float) -> None:
+def _draw_bars(axes: Axes, moves: Moves, ranks: NDArray[np.int64], factor: float, points: float) -> bool:
+    """Draw what these ranks send; return whether chunks are numbered."""
     drawn = np.isin(moves.src, ranks)
     src, chunk = moves.src[drawn], moves.chunk[drawn]
     begin, end = moves.begin_s[drawn] * factor, moves.leave_s[drawn] * factor
@@ -202,13 +206,14 @@ def _draw_bars(axes: Axes, moves: Moves, ranks: NDArray[np.int64], factor: float
         PolyCollection(list(corners), facecolors=colors, alpha=0.6, edgecolors="white", linewidths=thin)
     )
     if len(src) > _MOST_LETTERED:
-        return
+        return False
     for number, first, last, y, share in zip(chunk, begin, end, top + height / 2, lane_count, strict=True):
         # A digit takes about five points.
         if (last - first) * points > 2 + 5 * len(str(number)) and share <= 3:
             axes.text(
                 (first + last) / 2, y, str(number), ha="center", va="center", fontsize=8 if share == 1 else 5
             )
+    return True
 
 
 def _lanes(

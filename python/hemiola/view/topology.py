@@ -35,6 +35,10 @@ _MOST_COLOURS = 7
 _RADIUS = 0.3
 #: Between a line and a vertex that it has nothing to do with.
 _CLEARANCE = 0.05
+#: Half a switch's side: its corners are no further out than lines keep clear.
+_HALF_SIDE = 0.24
+#: Of a line, in radii of a vertex: in a small figure thicker ones would hide what they join.
+_THICKEST = 0.2
 #: Shares of a line's length by which its control point may leave it, on either side.
 _BENDS = tuple(0.04 * step for step in range(2, 50))
 #: Of a curve, for its distance from vertices.
@@ -125,6 +129,7 @@ def _lines_of(topology: Topology) -> list[_Line]:
 def _draw_lines(axes: Axes, lines: list[_Line], layout: Layout, radius_pt: float) -> dict[float, _Colour]:
     """Draw all lines; return the colour of each bandwidth."""
     colours = _colours(sorted({line.bandwidth for line in lines}))
+    thickest = _THICKEST * radius_pt
     crowded = max(0.25, min(1.0, 250 / max(len(lines), 1)))
     straight: list[_Line] = []
     for line in lines:
@@ -142,7 +147,7 @@ def _draw_lines(axes: Axes, lines: list[_Line], layout: Layout, radius_pt: float
                 shrinkA=0,
                 shrinkB=0 if line.both_ways else radius_pt,
                 mutation_scale=9,
-                linewidth=1.5,
+                linewidth=min(1.5, thickest),
                 alpha=max(crowded, 0.5),
                 color=colours[line.bandwidth],
                 zorder=2,
@@ -153,7 +158,7 @@ def _draw_lines(axes: Axes, lines: list[_Line], layout: Layout, radius_pt: float
         LineCollection(
             [layout.points[[line.src, line.dst]] for line in straight],
             colors=[colours[line.bandwidth] for line in straight],
-            linewidths=1.8 if crowded == 1 else 1.1,
+            linewidths=min(1.8 if crowded == 1 else 1.1, thickest),
             alpha=crowded,
             zorder=2,
         )
@@ -232,7 +237,9 @@ def _draw_hosts(axes: Axes, layout: Layout) -> None:
 def _draw_vertices(axes: Axes, topology: Topology, points: Points, size: float) -> None:
     ranks, switches = points[: topology.rank_count], points[topology.rank_count :]
     circles = [Circle((x, y), _RADIUS) for x, y in ranks]
-    squares = [Rectangle((x - 0.26, y - 0.26), 0.52, 0.52) for x, y in switches]
+    squares = [
+        Rectangle((x - _HALF_SIDE, y - _HALF_SIDE), 2 * _HALF_SIDE, 2 * _HALF_SIDE) for x, y in switches
+    ]
     axes.add_collection(
         PatchCollection(circles, facecolor=style.BLUE, edgecolor="white", linewidth=0.8, zorder=3)
     )
