@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -101,6 +102,47 @@ def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[st
         "threads": len(os.listdir("/proc/self/task")),
         "mappings": len(Path("/proc/self/maps").read_text().splitlines()),
     }
+
+
+NEWCOMER = (
+    "import hemiola as hm; comm = hm.join(timeout_s=60); print(comm.rank, hm.init() is comm); comm.barrier()"
+)
+
+
+def launched() -> tuple[int, str, bool]:
+    """Let a process into a launched job that knows its name alone; return the size and what that process saw."""
+    comm, new = hm.init(timeout_s=60), None
+    if comm.rank == 0:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("HEMIOLA_")}
+        job = {"HEMIOLA_JOB": os.environ["HEMIOLA_JOB"]}
+        new = subprocess.Popen(
+            [sys.executable, "-c", NEWCOMER], env=kept | job, stdout=subprocess.PIPE, text=True
+        )
+    while comm.rank_count < 3:
+        comm.all_reduce(np.ones(100))
+        if comm.is_called:
+            comm = comm.grow() or comm
+    comm.barrier()
+    return comm.rank_count, new.communicate()[0] if new else "", hm.init() is comm
+
+
+def refused(name: str) -> list[str]:
+    """Return the errors of a newcomer to a job with an emulated network, of a group, and of a job that nobody knows."""
+    network = hm.topologies.switch(2, latency_s=1e-6, bandwidth=1e9)
+    comm = hm.init(timeout_s=60, emulate=network)
+    found = []
+    for call in (
+        lambda: hm.join(f"hemiola-{os.environ['HEMIOLA_JOB']}-0", timeout_s=30),
+        lambda: hm.join(name, timeout_s=0.2),
+        lambda: comm.group([comm.rank]).grow(),
+        lambda: comm.group([comm.rank]).leave(),
+    ):
+        try:
+            call()
+        except hm.HemiolaError as error:
+            found.append(f"{type(error).__name__}: {error}")
+    comm.barrier()
+    return found
 
 
 if __name__ == "__main__":

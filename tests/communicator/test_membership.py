@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import membership_ranks as work
 import pytest
 
+import hemiola as hm
 from waiting import wait_until
 
 PROGRAM = str(Path(__file__).with_name("membership_ranks.py"))
@@ -116,6 +118,32 @@ def test_a_dead_rank_is_replaced(job: Cluster, victim: int) -> None:
         assert seen["right"]
         assert seen["sizes"][-1] == 3
         assert set(seen["lost"]) <= {victim}
+
+
+def test_a_newcomer_finds_a_launched_job_by_its_name() -> None:
+    seen = hm.launch(work.launched, 2, timeout_s=90)
+    assert seen == [(3, "2 True\n", True), (3, "", True)]
+
+
+def test_who_cannot_come_or_go_is_told_why() -> None:
+    for emulated, unknown, *of_group in hm.launch(
+        work.refused, 2, f"nobody-{uuid.uuid4().hex}", timeout_s=90
+    ):
+        assert emulated.startswith("ArgumentError: ")
+        assert "'emulate' gave it a network" in emulated
+        assert unknown.startswith("TimeoutError: ")
+        assert "is it running on this machine" in unknown
+        for error in of_group:
+            assert error.startswith("ArgumentError: ")
+            assert "found a group" in error
+
+
+def test_a_newcomer_without_the_name_of_a_job_is_told_what_to_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEMIOLA_JOB", raising=False)
+    with pytest.raises(
+        hm.ArgumentError, match="expected a store or a name where the job's ranks meet, or HEMIOLA_JOB"
+    ):
+        hm.join()
 
 
 @pytest.mark.long
