@@ -19,7 +19,7 @@ from pathlib import Path
 import pages
 from pages import ROOT
 
-sys.path.insert(0, str(ROOT / "tests/view"))
+sys.path.insert(0, str(ROOT / "tests"))
 
 LANGUAGES = {"python", "sh", "yaml", "text"}
 #: Why a block does not run with its page, or how it does.
@@ -105,9 +105,9 @@ def run_shell(block: Block, folder: Path, *, timeout_s: float) -> str:
 def readers_files(folder: Path) -> None:
     """Write what pages take for granted that a reader has."""
     import numpy as np
-    from job_records import killed_job  # type: ignore[import-not-found]
 
     import hemiola as hm
+    from job_records import killed_job  # type: ignore[import-not-found]
 
     switch = hm.topologies.switch(8, latency_s=50e-6, bandwidth=125e6)
     for name in ("cluster.yaml", "a.yaml", "b.yaml"):

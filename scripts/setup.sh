@@ -16,6 +16,7 @@ if [[ " $* " == *" test "* ]]; then
     command -v ip >/dev/null || need "ip and tc, for hosts on this machine" iproute2
     [ -x /usr/sbin/sshd ] || need "sshd, for launching over ssh" openssh-server
     command -v valgrind >/dev/null || need "valgrind, which counts the instructions of a call" valgrind
+    command -v chromium google-chrome >/dev/null || need "Chromium, in which pages are opened" chromium
   fi
 fi
 

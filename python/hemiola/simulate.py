@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
@@ -24,9 +25,11 @@ from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import memory_bytes
 from hemiola.progress import ProgressBar
 from hemiola.topology.named_nics import settled
+from hemiola.transfers.recorded import MESSAGE_DTYPE, measured_operation
+from hemiola.transfers.trace import trace_of
 from hemiola.units import format_bytes, format_seconds
 from hemiola.verify import refuse_wrong
-from hemiola.whole_file import check_whole
+from hemiola.whole_file import check_whole, write_whole
 
 SPAN_DTYPE = np.dtype(
     [("transfer", "<i8"), ("link", "<i4"), ("start_s", "<f8"), ("end_s", "<f8"), ("arrival_s", "<f8")]
@@ -164,27 +167,54 @@ class Timeline:
         """When each transfer landed, in the order of `schedule.transfers`; NaN for chunks without bytes."""
         return self._record.landed_s
 
+    @property
+    def messages(self) -> NDArray[np.void]:
+        """Each message with bytes, by its beginning: step, src, dst, chunk, chunk_count (1), reduce, begin_s, leave_s
+        (when it had left its rank) and land_s.
+        """
+        spans = self.spans[np.argsort(self.spans["start_s"], kind="stable")]
+        used, first, place = np.unique(spans["transfer"], return_index=True, return_inverse=True)
+        found = np.zeros(len(used), MESSAGE_DTYPE)
+        moved = np.asarray(self._replayed.schedule.transfers)[used]
+        for name in ("step", "src", "dst", "chunk", "reduce"):
+            found[name] = moved[name]
+        found["chunk_count"] = 1
+        found["begin_s"], found["leave_s"] = spans["start_s"][first], spans["end_s"][first]
+        np.maximum.at(found["land_s"], place, spans["arrival_s"])
+        return found[np.lexsort((found["dst"], found["src"], found["begin_s"]))]
+
     @typed
-    def save_trace(self, path: str | os.PathLike[str]) -> None:
+    def save_trace(
+        self, path: str | os.PathLike[str], measured: Sequence[NDArray[np.void]] | None = None
+    ) -> None:
         """Write a Chrome trace, which ui.perfetto.dev and chrome://tracing show.
 
         Parameters
         ----------
         path : file to write, by custom "….json"; some 500 bytes per transfer.
+        measured : sequence of arrays, optional: what `Communicator.transfers` has returned on each rank. The messages
+            of the latest operation of which all are there stand beside the prediction.
 
         Raises
         ------
+        ArgumentError
+            The measured messages are not of a whole operation, or not of so many ranks.
         OSError
             The file cannot be written.
 
         Notes
         -----
         Every rank and switch is a process, every link that leaves it a thread with a slice per message; arrows
-        lead to its landing.
+        lead to its landing. With measured messages every rank is a process, with threads of predicted and of measured
+        sends; both begin at 0.
         """
         run = self._replayed
         check_whole(path)
-        write_trace(run.schedule, run.topology, run.nbytes, self._record, os.fspath(path))
+        if measured is None:
+            write_trace(run.schedule, run.topology, run.nbytes, self._record, os.fspath(path))
+            return
+        real = measured_operation(measured, run.topology.rank_count)
+        write_whole(path, trace_of({"predicted": self.messages, "measured": real}, run.topology.rank_count))
 
 
 @typed

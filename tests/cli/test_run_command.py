@@ -452,3 +452,17 @@ def test_ranks_and_a_cluster_that_disagree_are_refused(hemiola, cluster: Path) -
     ran = hemiola("run", "all_reduce", "1KiB", "--emulate", cluster, "-n", 3)
     assert ran.is_users_mistake()
     assert "4 ranks" in ran.err
+
+
+def test_a_run_is_written_beside_its_prediction_as_a_page_and_as_a_trace(hemiola, tmp_path: Path) -> None:
+    page, trace = tmp_path / "run.html", tmp_path / "run.json"
+    words = ("run", "all_reduce", "64KiB", "-n", 2, "--repeats", 2, "-a", "ring,direct")
+    ran = hemiola(*words, "--html", page, "--trace", trace)
+    assert ran.code == 0, ran
+    assert '"name":"measured"' in page.read_text()
+    assert '"measured sends"' in trace.read_text()
+    assert f"Written to {page}." in ran.out.replace("\n", "")
+    for wrong in (tmp_path / "none" / "x.html", tmp_path):
+        refused = hemiola(*words, "--html", wrong)
+        assert refused.is_users_mistake(), refused
+        assert refused.err.count("\n") == 1  # before anything was measured

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from job_records import killed_job
+
 TIMES = {
     "collective": "all_reduce",
     "nbytes": 1024,
@@ -126,3 +128,17 @@ def test_a_page_needs_a_network_and_a_folder(hemiola, cluster: Path, tmp_path: P
     assert hemiola("view", "all_reduce_ring", "--topology", cluster).is_users_mistake()
     none = tmp_path / "none" / "x.html"
     assert "no folder" in hemiola("view", "all_reduce_ring", "--topology", cluster, "--html", none).err
+
+
+def test_the_command_prints_who_failed_first_who_reacted_and_who_was_late(hemiola, tmp_path: Path) -> None:
+    folder = killed_job(tmp_path / "records")
+    said = hemiola("view", folder).out
+    lines = [line.split() for line in said.splitlines() if line.strip()]
+    assert "Rank 2 failed first." in said
+    assert [line[2] for line in lines if line[0] in ("1.1", "1.2")] == ["2", "1", "0"]
+    assert ["300", "ms", "1", "all_reduce", "1"] in lines
+    told = hemiola("view", folder, "--json").data
+    assert (told["failed_first"], told["missing"], told["ranks"]) == (2, [2], [0, 1, 2])
+    assert [one["rank"] for one in told["findings"]] == [2, 1, 0]
+    assert told["late_calls"][0]["late_s"] == pytest.approx(0.3)
+    assert told["late_ranks"][0] == {"rank": 1, "count": 1, "late_s": pytest.approx(0.3)}

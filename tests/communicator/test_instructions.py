@@ -15,6 +15,8 @@ import pytest
 ALONE = {"all_reduce": 2000, "all_reduce out": 2280, "all_gather": 3710, "broadcast": 1980, "barrier": 1500}
 #: The same of rank 0 of two, where rank 1 has come before.
 OF_TWO = {"all_reduce": 3840, "all_reduce out": 3930, "all_gather": 5410, "broadcast": 2870, "barrier": 1690}
+#: What recording takes, as docs/how-to/explore.md says: of a call, and of a message.
+RECORDED_CALL, RECORDED_MESSAGE = 410, 1000
 PROGRAM = Path(__file__).with_name("counted_calls.py")
 #: valgrind 3.19 does not know pidfd_open, by which ranks learn of each other's death; here nobody dies.
 NO_PIDFD = """
@@ -61,10 +63,37 @@ def test_a_small_call_of_a_rank_alone_takes_as_many_instructions_as_it_did(tmp_p
     assert found == {name: pytest.approx(count, rel=0.1) for name, count in ALONE.items()}
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_a_small_call_of_two_ranks_takes_as_many_instructions_as_it_did(tmp_path: Path) -> None:
+def test_recording_takes_400_instructions_of_a_call_without_messages(tmp_path: Path) -> None:
+    found = dict(zip(ALONE, per_call(tmp_path, 1, 1, 5000, 0, HEMIOLA_RECORD_TRANSFERS="1000"), strict=True))
+    assert found["barrier"] == pytest.approx(ALONE["barrier"], rel=0.1)
+    for name in ("all_reduce", "all_reduce out", "all_gather", "broadcast"):
+        assert found[name] - ALONE[name] == pytest.approx(RECORDED_CALL, abs=0.1 * ALONE[name])
+
+
+@pytest.fixture
+def without_pidfd(tmp_path: Path) -> dict[str, str]:
+    """Return what has rank 0 of two run under valgrind."""
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
     library = tmp_path / "no_pidfd.so"
     compiler = ["cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", str(library), "-ldl"]
     subprocess.run(compiler, input=NO_PIDFD, text=True, check=True)
-    found = dict(zip(OF_TWO, per_call(tmp_path, 2, 8, 25, 0.002, LD_PRELOAD=str(library)), strict=True))
+    return {"LD_PRELOAD": str(library)}
+
+
+def test_a_small_call_of_two_ranks_takes_as_many_instructions_as_it_did(
+    tmp_path: Path, without_pidfd: dict[str, str]
+) -> None:
+    found = dict(zip(OF_TWO, per_call(tmp_path, 2, 8, 25, 0.002, **without_pidfd), strict=True))
     assert found == {name: pytest.approx(count, rel=0.1) for name, count in OF_TWO.items()}
+
+
+def test_recording_takes_about_1000_instructions_a_message(
+    tmp_path: Path, without_pidfd: dict[str, str]
+) -> None:
+    recording = {**without_pidfd, "HEMIOLA_RECORD_TRANSFERS": "1000"}
+    found = dict(zip(OF_TWO, per_call(tmp_path, 2, 8, 25, 0.002, **recording), strict=True))
+    for name, messages in {"all_reduce": 2, "all_reduce out": 2, "broadcast": 1, "barrier": 0}.items():
+        assert found[name] - OF_TWO[name] == pytest.approx(
+            messages * RECORDED_MESSAGE, abs=0.15 * OF_TWO[name]
+        )

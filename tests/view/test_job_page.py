@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
-from job_records import killed_job, operation, write_record
 
 import hemiola as hm
 from hemiola.cli import main
 from hemiola.view.page.job_page import job_data
+from job_records import killed_job, operation, write_record
 
 
 def test_the_killed_rank_failed_first_and_the_others_follow_in_order(tmp_path: Path) -> None:
@@ -50,7 +51,14 @@ def test_a_folder_without_records_is_refused_and_a_damaged_one_named(tmp_path: P
     folder = killed_job(tmp_path / "records")
     file = folder / "hemiola-1.json"
     record = json.loads(file.read_text())
-    for damaged in ("{", json.dumps({**record, "version": 2}), json.dumps({**record, "groups": [{}]})):
+    endless = json.loads(file.read_text())
+    endless["groups"][0]["operations"][0]["called_s"] = math.nan
+    for damaged in (
+        "{",
+        json.dumps({**record, "version": 2}),
+        json.dumps({**record, "groups": [{}]}),
+        json.dumps(endless),
+    ):
         file.write_text(damaged)
         with pytest.raises(hm.FormatError, match=r"hemiola-1\.json"):
             hm.explore(folder, page)
@@ -63,3 +71,34 @@ def test_the_command_writes_the_page_of_a_folder(tmp_path: Path, capfd: pytest.C
     assert "job.html" in "".join(capfd.readouterr().out.split())
     assert '"first":2' in page.read_text("utf-8")
     assert main(["view", str(tmp_path / "none"), "--html", str(page)]) == 2
+
+
+def test_messages_that_had_not_come_are_in_the_findings_and_on_the_page(tmp_path: Path) -> None:
+    folder = killed_job(tmp_path / "records")
+    file = folder / "hemiola-1.json"
+    record = json.loads(file.read_text())
+    message = {"step": 0, "chunk": 3, "chunks": 1, "bytes": 8, "began_s": 1001.0}
+    record["groups"][0]["transfers"] = [
+        {**message, "from": 1, "to": 0, "ended_s": 1001.01},
+        {**message, "from": 2, "to": 1, "ended_s": None},
+    ]
+    file.write_text(json.dumps(record))
+    data = job_data(folder, "")
+    assert data["messageCount"] == 2
+    assert data["findings"][1]["text"].endswith("Messages that had not come: 1 of rank 2.")
+    assert "had not come" not in data["findings"][2]["text"]
+    from hemiola.diagnosis.recorded_trace import save_trace
+
+    assert save_trace(folder, tmp_path / "trace.json") == 4
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    drawn = [event for event in events if event["ph"] == "X" and event["name"].startswith("step")]
+    assert [(event["pid"], event["name"]) for event in drawn] == [
+        (1, "step 0, chunk 3, to 0"),
+        (1, "step 0, chunk 3, from 2"),
+    ]
+
+
+def test_a_page_of_too_many_ranks_is_refused(tmp_path: Path) -> None:
+    write_record(tmp_path / "records", 0, [operation(1, 0.0, 0.1)], [0, 99_999])
+    with pytest.raises(hm.ArgumentError, match="found 100,000"):
+        hm.explore(tmp_path / "records", tmp_path / "job.html")

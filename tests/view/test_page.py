@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import zlib
 from itertools import pairwise
@@ -17,6 +16,7 @@ import pytest
 
 import hemiola as hm
 from hemiola.view.page.packing import column, ragged, ticks
+from measured_like import measured_like
 
 SWITCH = hm.topologies.switch(4, latency_s=1e-6, bandwidth=1e9)
 
@@ -49,16 +49,17 @@ def test_the_page_has_every_transfer_with_its_times(tmp_path: Path) -> None:
     schedule = hm.algorithms.all_reduce_ring(4)
     timeline = hm.simulate(schedule, SWITCH, 1 << 20, hm.Conditions(late={2: 1e-3}, slow={1: 2.0}))
     data = data_of(hm.explore(timeline, tmp_path / "ring.html"))
-    assert (data["ranks"], data["count"], data["chunks"]) == (4, schedule.transfer_count, 4)
+    (run,) = data["runs"]
+    assert (data["ranks"], run["count"], data["chunks"]) == (4, schedule.transfer_count, 4)
     assert (data["late"], data["slow"]) == ({"2": 1e-3}, {"1": 2.0})
     assert "rank 2 is late by 1 ms" in data["subtitle"]
     tick = timeline.seconds / data["ticks"]
-    begin = np.cumsum(unpacked(data["begin"]))
+    begin = np.cumsum(unpacked(run["begin"]))
     assert begin[0] == 0
-    assert max(begin + unpacked(data["land"])) * tick == pytest.approx(timeline.seconds, rel=1e-6)
-    assert np.array(unpacked(data["finish"])) * tick == pytest.approx(timeline.finish_s, rel=1e-6)
+    assert max(begin + unpacked(run["land"])) * tick == pytest.approx(timeline.seconds, rel=1e-6)
+    assert np.array(unpacked(run["finish"])) * tick == pytest.approx(timeline.finish_s, rel=1e-6)
     pairs = list(zip(unpacked(data["pairSrc"]), unpacked(data["pairDst"]), strict=True))
-    rows = zip(unpacked(data["pair"]), unpacked(data["chunk"]), unpacked(data["step"]), strict=True)
+    rows = zip(unpacked(run["pair"]), unpacked(run["chunk"]), unpacked(run["step"]), strict=True)
     found = {(*pairs[pair], chunk, step) for pair, chunk, step in rows}
     transfers = np.asarray(schedule.transfers)
     assert found == {tuple(row) for row in transfers[["src", "dst", "chunk", "step"]].tolist()}
@@ -88,7 +89,7 @@ def test_a_slow_rank_uses_its_links_for_longer(tmp_path: Path) -> None:
     switch = hm.topologies.switch(2, latency_s=0, bandwidth=1e9)
     timeline = hm.simulate(given, switch, 1 << 20, hm.Conditions(slow={0: 2.0}))
     data = data_of(hm.explore(timeline, tmp_path / "x.html"))
-    use = np.array(unpacked(data["linkUse"])) / data["wholeTime"]
+    use = np.array(unpacked(data["runs"][0]["linkUse"])) / data["wholeTime"]
     out = unpacked(data["linkSrc"]).index(0)
     assert use[out] == pytest.approx(1, abs=0.01)
 
@@ -107,10 +108,27 @@ def test_names_cannot_leave_their_place_in_the_script(tmp_path: Path) -> None:
     assert data_of(page)["title"] == "all_gather: <i>&"
 
 
-def test_64_ranks_take_less_than_half_a_megabyte(tmp_path: Path) -> None:
+def test_64_ranks_take_less_than_half_a_megabyte_also_with_a_run_beside_them(tmp_path: Path) -> None:
     hosts = hm.topologies.dgx_h100(8)
-    page = hm.explore(hm.algorithms.all_reduce_direct(64), tmp_path / "x.html", hosts, 64 << 20)
-    assert page.stat().st_size < 500_000
+    timeline = hm.simulate(hm.algorithms.all_reduce_direct(64), hosts, 64 << 20)
+    assert hm.explore(timeline, tmp_path / "x.html").stat().st_size < 250_000
+    both = hm.explore(timeline, tmp_path / "both.html", measured=measured_like(timeline))
+    assert both.stat().st_size < 500_000
+
+
+def test_a_real_run_stands_beside_the_prediction(tmp_path: Path) -> None:
+    # Given: every message takes 1 to 1.5 times its predicted time, and begins after 1.25 times.
+    timeline = hm.simulate(hm.algorithms.all_reduce_ring(4), SWITCH, 1 << 20)
+    data = data_of(hm.explore(timeline, tmp_path / "x.html", measured=measured_like(timeline)))
+    told, real = data["runs"]
+    assert (told["name"], real["name"]) == ("predicted", "measured")
+    assert told["seconds"] == timeline.seconds
+    assert 1.25 * 0.8 < real["seconds"] / told["seconds"] < 1.5
+    assert data["length"] == pytest.approx(real["seconds"], rel=1e-2)
+    begins = [np.cumsum(unpacked(run["begin"])) * data["length"] / data["ticks"] for run in (told, real)]
+    assert begins[1] == pytest.approx(1.25 * begins[0], abs=1e-6 * data["length"])
+    use = [np.array(unpacked(run["linkUse"])) for run in (told, real)]
+    assert use[1] == pytest.approx(use[0] * told["seconds"] / real["seconds"], abs=1)
 
 
 def test_above_a_hundred_ranks_hosts_fold(tmp_path: Path) -> None:
@@ -142,8 +160,9 @@ def test_input_that_makes_no_page_is_one_sentence(tmp_path: Path) -> None:
     refused("its own", page, hm.simulate(ring, SWITCH, 8), SWITCH)
 
 
-def test_a_read_only_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = tmp_path / "x.html"
-    page.write_text("kept")
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != page)  # root may write anything
-    refused("read-only", page, hm.algorithms.all_reduce_ring(4), SWITCH, 8, error=PermissionError)
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_simulated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("hemiola.view.page.page_file.simulate", lambda *_: pytest.fail("simulated"))
+    with pytest.raises(hm.ArgumentError, match=r"'/sys/x\.html' cannot be written"):  # by root, either
+        hm.explore(hm.algorithms.all_reduce_ring(4), "/sys/x.html", SWITCH, 8)

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from browser import Browser, needed
-from job_records import killed_job
 
 import hemiola as hm
+from browser import Browser, needed
+from job_records import killed_job
+from measured_like import measured_like
 
 pytestmark = needed
 SWITCH = hm.topologies.switch(4, latency_s=1e-6, bandwidth=1e9)
@@ -129,6 +131,71 @@ def test_keys_step_zoom_and_choose(late: Browser) -> None:
     assert late.ask("h.state.playing")
 
 
+def test_play_moves_the_time_until_pause_stops_it(late: Browser) -> None:
+    wait = "new Promise(done => setTimeout(done, 300))"
+    late.ask("(document.getElementById('play').click(), 0)")
+    assert late.ask("document.getElementById('play').textContent") == "pause"
+    assert 0 < late.ask(f"({wait}).then(() => h.state.time)") < late.ask("h.data.length")
+    assert late.ask("document.getElementById('say').getAttribute('aria-live')") == "off"
+    late.ask("(document.getElementById('play').click(), 0)")
+    stopped = late.ask("h.state.time")
+    assert late.ask(f"({wait}).then(() => h.state.time)") == stopped
+    assert late.ask("document.getElementById('say').getAttribute('aria-live')") == "polite"
+    late.ask("(h.seek(h.data.length * .99), h.play(), 0)")
+    assert late.ask(f"({wait}).then(() => [h.state.playing, h.state.time === h.data.length])") == [
+        False,
+        True,
+    ]
+
+
+def test_the_slider_and_the_details_seek(late: Browser) -> None:
+    late.ask(
+        """(s => { s.value = 250; s.dispatchEvent(new Event("input")); })(document.getElementById("seek"))"""
+    )
+    assert late.ask("h.state.time") == pytest.approx(late.ask("h.data.length") / 4)
+    assert late.ask("document.getElementById('seek').getAttribute('aria-valuetext')").endswith(" ms")
+    late.ask("h.select(3)")
+    late.ask("document.querySelector('#facts button[data-go^=time]').click()")
+    assert late.ask("h.state.time") == pytest.approx(
+        late.ask("h.subject.waits.find(w => w.rank === 3).begin")
+    )
+
+
+def test_a_busy_link_is_drawn_stronger_than_an_idle_one(browser: Browser, tmp_path: Path) -> None:
+    # Given: a chain of three ranks' broadcast of which only the links 0 > 1 and 1 > 2 of a ring are used.
+    ring = hm.topologies.ring(3, latency_s=1e-6, bandwidth=1e9)
+    browser.open(hm.explore(hm.algorithms.broadcast_chain(3), tmp_path / "x.html", ring, 1 << 20))
+    browser.ask("document.getElementById('use').click()")
+    strength = []
+    for a, b in ((0, 1), (0, 2)):
+        x, y = browser.ask(
+            f"[0, 1].map(k => h.subject.spots()[{a}][k] * .5 + h.subject.spots()[{b}][k] * .5)"
+        )
+        strength.append(
+            max(browser.colour("ground", x + dx, y + dy)[3] for dx in (-1, 0, 1) for dy in (-1, 0, 1))
+        )
+    assert strength[0] > 2 * strength[1]
+    assert "rank 0 → rank 1" in browser.ask("document.getElementById('facts').textContent")
+
+
+def test_a_slow_rank_has_a_solid_border_and_is_named(browser: Browser, tmp_path: Path) -> None:
+    timeline = hm.simulate(hm.algorithms.all_reduce_ring(4), SWITCH, 1 << 20, hm.Conditions(slow={1: 2.0}))
+    browser.open(hm.explore(timeline, tmp_path / "slow.html"))
+    assert "rank 1 (2 times slower)" in browser.ask("document.getElementById('facts').textContent")
+    borders = []
+    for rank in (1, 3):
+        x, y = browser.ask(f"h.subject.spots()[{rank}]")
+        radius = browser.ask("h.subject.radius()")
+        around = [
+            (x + radius * math.cos(a / 8 * math.pi), y + radius * math.sin(a / 8 * math.pi))
+            for a in range(16)
+        ]
+        bad = browser.ask("h.colour().bad")
+        borders.append(sum(near(browser.colour("net", *place), bad) for place in around))
+    assert borders[0] >= 15
+    assert borders[1] == 0
+
+
 def test_everything_to_touch_has_a_name(late: Browser) -> None:
     tree = late.send("Accessibility.getFullAXTree")["nodes"]
     touched = [
@@ -181,6 +248,45 @@ def test_hosts_fold_above_a_hundred_ranks_and_open(browser: Browser, tmp_path: P
     browser.ask("(h.toggleFold(3), 0)")
     assert browser.ask("h.rows().map(r => r.label).slice(2, 5)") == ["host 2", "rank 24", "rank 25"]
     assert browser.ask("h.rows().length") == 23
+
+
+@pytest.fixture
+def both(browser: Browser, tmp_path: Path) -> Browser:
+    """A ring of four ranks, and a run of it that took longer."""
+    timeline = hm.simulate(hm.algorithms.all_reduce_ring(4), SWITCH, 1 << 20, hm.Conditions(late={2: 2e-3}))
+    browser.open(hm.explore(timeline, tmp_path / "both.html", measured=measured_like(timeline)))
+    return browser
+
+
+def test_a_rank_s_predicted_and_measured_lanes_stand_below_each_other(both: Browser) -> None:
+    assert both.ask("h.rows().map(row => row.label)")[:4] == ["rank 0", "measured", "rank 1", "measured"]
+    colours = both.ask("h.colour()")
+    for run in (0, 1):
+        moves = f"h.subject.runs[{run}].moves"
+        begin, leave = both.ask(f"['begin', 'leave'].map(of => {moves}[of][{moves}.src.indexOf(1)])")
+        y = both.ask(f"h.rowTop({2 + run}) + h.rowHeight() * .2")
+        middle = both.ask(f"h.x({begin} * .7 + {leave} * .3)")
+        assert near(both.colour("lanes", middle, y), colours["reduce"], 80), run
+    said = both.ask("document.getElementById('result').textContent")
+    assert "Measured: " in said
+    assert "times the prediction" in said
+
+
+def test_the_shown_run_moves_on_the_topology_and_fills_the_details(both: Browser) -> None:
+    assert "Shown: predicted" in both.ask("document.getElementById('facts').textContent")
+    told = both.ask("h.subject.doing(0)")
+    both.ask(
+        """(s => { s.value = 1; s.dispatchEvent(new Event("change")); })(document.getElementById("run"))"""
+    )
+    assert "Shown: measured" in both.ask("document.getElementById('facts').textContent")
+    end = both.ask("h.subject.runs[0].seconds")
+    both.ask(f"(h.seek({end} - 1e-9), h.select(0), 0)")
+    assert both.ask("h.subject.inFlight()") > 0
+    assert both.ask("h.subject.events[1]") == pytest.approx(both.ask("h.subject.runs[1].events[1]"))
+    both.ask("(h.subject.chooseRun(0), h.seek(0), 0)")
+    assert both.ask("h.subject.doing(0)") == told
+    table = both.ask("[...document.querySelectorAll('#facts tr')].map(row => row.textContent)[1]")
+    assert table.startswith("rank 0")
 
 
 def test_a_job_s_page_says_who_failed_first_and_who_was_late(browser: Browser, tmp_path: Path) -> None:

@@ -181,6 +181,11 @@ def _existing(path: Path) -> str:
         return str(path)
 
 
+def is_folder(text: str) -> bool:
+    """Return whether a text is the path of a folder."""
+    return _exists(Path(text)) and Path(text).is_dir()
+
+
 def _exists(path: Path) -> bool:
     try:
         return path.exists()

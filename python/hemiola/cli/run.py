@@ -30,7 +30,7 @@ from hemiola.cli.option_groups import (
 )
 from hemiola.cli.output import answer, counted, fitted, line_above_bar, printable, table, written
 from hemiola.cli.question import conditions_asked, network_asked
-from hemiola.cli.values import read_algorithm, read_conditions
+from hemiola.cli.values import read_algorithm, read_conditions, read_output
 from hemiola.communicator.arrivals import Arrivals
 from hemiola.communicator.launch_environment import Job
 from hemiola.errors import ArgumentError
@@ -90,12 +90,32 @@ def run(
             help="Draw how late the last rank was, as a distribution, into this .png, .svg or .pdf.",
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            parser=options.reads(read_output),
+            help="Write a page to explore: one repetition of the fastest, message by message, beside its prediction.",
+        ),
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            parser=options.reads(read_output),
+            help="Write the same as one trace for Perfetto or chrome://tracing.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Run a collective on local processes, check every element on every rank, and time it.
 
     With --emulate, every rank's ports are paced to the latency and bandwidth of a cluster; real bytes move. Exit code
     1 if an element is wrong. Of several sizes, --chart draws a curve per algorithm.
+
+    With --html or --trace ranks note when each message began and ended, which takes time (docs/how-to/explore.md).
 
     Under torchrun, mpirun, srun and 'hemiola launch' the ranks there are take part; rank 0 prints.
 
@@ -115,6 +135,7 @@ def run(
         in_place=in_place,
         warmups=warmups,
         repeats=repeats,
+        recorded=_most_recorded(count) if html or trace else 0,
     )
     question = _question(contest, algorithm, schedule or [], emulate, changes, speeds) | {"remarks": remarks}
     comparison = _compared(contest, question, as_json, job)
@@ -133,6 +154,8 @@ def run(
         _notes(comparison),
         *written(chart, arrivals),
     )
+    if html or trace:
+        _show_recording(comparison, html, trace, as_json)
     if any(row.measured.wrong for each in comparison.sizes for row in each.rows):
         raise typer.Exit(1)
 
@@ -327,6 +350,29 @@ def _times_data(
         "wrong": measured.wrong,
         "durations_s": measured.durations_s.tolist(),
     }
+
+
+def _most_recorded(rank_count: int) -> int:
+    """Return how many messages of each rank a page can show."""
+    from hemiola.view.page.packing import MOST_ROWS
+
+    return MOST_ROWS // rank_count
+
+
+def _show_recording(comparison: Comparison, html: Path | None, trace: Path | None, as_json: bool) -> None:
+    """Write the page and the trace of the last size, after the table: a run of too many messages for a page has been
+    printed by then."""
+    from hemiola.view.page import explore
+
+    fastest = next(row for row in comparison.sizes[-1].rows if row.recording is not None)
+    assert fastest.recording is not None
+    timeline, ranks = fastest.recording.timeline, fastest.recording.ranks
+    if trace is not None:
+        timeline.save_trace(trace, ranks)
+    if html is not None:
+        explore(timeline, html, measured=ranks, title=fastest.label)
+    if not as_json:
+        answer(False, None, *written(html, trace))
 
 
 def _draw_arrivals(comparison: Comparison, path: Path, where: str) -> None:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hemiola view`: look at a schedule (chunks by steps), or at times that `run` or `plan --json` printed."""
+"""`hemiola view`: look at a schedule (chunks by steps), at times that `run` or `plan --json` printed, or at the records
+of a job."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,12 +19,13 @@ from rich.text import Text
 from hemiola._core import Schedule, Violation
 from hemiola.algorithms.schedule_text import describe, step_cells
 from hemiola.cli import options, values
-from hemiola.cli.inputs import load_schedule, read_text, read_topology
-from hemiola.cli.output import answer, console, fitted, printable, table, written
+from hemiola.cli.inputs import is_folder, load_schedule, read_text, read_topology
+from hemiola.cli.output import answer, console, counted, fitted, printable, table, written
 from hemiola.cli.question import conditions_asked, network_asked
 from hemiola.cli.values import read_conditions, read_output
 from hemiola.cli.violations import violation_data, warning
 from hemiola.conditions import Conditions
+from hemiola.diagnosis.recorded_job import RecordedJob
 from hemiola.errors import ArgumentError, FormatError
 from hemiola.synthesis import DEFAULT_NBYTES
 from hemiola.units import format_bytes, format_seconds
@@ -31,6 +34,8 @@ from hemiola.view.algorithm_time import AlgorithmTime, TimesAtSize
 
 #: The part of a schedule that is printed.
 _CHUNKS_SHOWN, _STEPS_SHOWN = 32, 64
+#: The latest calls and ranks that are printed.
+_LATE_SHOWN = 8
 
 
 def view(
@@ -38,8 +43,8 @@ def view(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="Schedule file, name of an algorithm, or the output of run or plan --json (.json); with "
-            "--html a job's folder of records, too.",
+            help="Schedule file, name of an algorithm, the output of run or plan --json (.json), or a job's folder "
+            "of records.",
         ),
     ],
     ranks: options.Ranks = None,
@@ -69,22 +74,25 @@ def view(
     slow: options.Slow = None,
     as_json: options.Json = False,
 ) -> None:
-    """Look at a schedule as chunks by steps, or at measured and predicted times as bars.
+    """Look at a schedule as chunks by steps, at measured and predicted times as bars, or at a job's records.
 
     In a cell, 0>1 copies rank 0's chunk to rank 1, and 0+1 adds it to rank 1's; 0.2 is rank 0's second scratch
     slot. A schedule's JSON lists its transfers. A wrong schedule is shown, too, after its first fault; exit code 1.
 
-    --html writes one file that shows the schedule's simulation on a network, and makes no request: times, waits,
-    use of links. --late and --slow belong to it. Of the folder of HEMIOLA_RECORD it shows the job: late and failed
-    ranks.
+    Of the folder of HEMIOLA_RECORD it says which rank failed first, how the others reacted, and which came late.
 
-    Examples: hemiola view all_reduce_ring --ranks 4; hemiola view times.json --chart times.png;
+    --html writes one file that shows the schedule's simulation on a network, or the job, and makes no request.
+    --late and --slow belong to it.
+
+    Examples: hemiola view all_reduce_ring --ranks 4; hemiola view times.json --chart times.png; hemiola view records;
     hemiola view all_reduce_ring --topology cluster.yaml --size 64MiB --late 7=5ms --html ring.html
     """
     if html is not None:
         _write_page(source, html, topology, nbytes, late, slow, as_json)
     elif topology is not None or late or slow:
         raise ArgumentError("--topology, --late and --slow belong to a page; say --html FILE, too")
+    elif is_folder(source):
+        _view_job(source, chart, as_json)
     elif source.endswith(".json"):
         _view_times(Path(source), chart, as_json)
     else:
@@ -102,7 +110,7 @@ def _write_page(
 ) -> None:
     from hemiola.view.page import explore
 
-    if Path(source).is_dir():
+    if is_folder(source):
         path = printable(str(explore(source, html)))
         answer(as_json, _page_data(source, html), Text(path))
         return
@@ -182,6 +190,47 @@ def _schedule_data(schedule: Schedule, violation: Violation | None) -> dict[str,
         "step_count": schedule.step_count,
         "violation": None if violation is None else violation_data(violation),
         "transfers": [dict(zip(transfers.dtype.names or (), row, strict=True)) for row in transfers.tolist()],
+    }
+
+
+def _view_job(source: str, chart: Path | None, as_json: bool) -> None:
+    if chart is not None:
+        raise ArgumentError("a job's records have no chart; say --html FILE for a page")
+    job = RecordedJob.read(source)
+    happened = table("after", "rank", "what happened", left=("what happened",))
+    for one in job.findings:
+        happened.add_row(
+            "-" if one.at_s is None else format_seconds(one.at_s), str(one.rank), Text(printable(one.text))
+        )
+    late = table("by", "rank", "came last to", title="Late after the median call", left=("came last to",))
+    for call in job.late_calls[:_LATE_SHOWN]:
+        late.add_row(format_seconds(call.late_s), str(call.rank), printable(call.name))
+    for rank, count, seconds in job.late_ranks[:_LATE_SHOWN]:
+        late.add_row(format_seconds(seconds), str(rank), f"{counted(count, 'operation')} in all", style="dim")
+    first = "No operation failed." if job.failed_first is None else f"Rank {job.failed_first} failed first."
+    answer(
+        as_json,
+        _job_data(source, job) if as_json else None,
+        Text(f"{printable(source)}: {printable(job.summary)}"),
+        Text(first, style="bold"),
+        *([happened] if job.findings else []),
+        *([late] if job.late_calls else []),
+    )
+
+
+def _job_data(source: str, job: RecordedJob) -> dict[str, Any]:
+    return {
+        "source": printable(source),
+        "ranks": list(job.members),
+        "missing": list(job.missing),
+        "operation_count": len(job.operations),
+        "seconds": job.seconds,
+        "failed_first": job.failed_first,
+        "findings": [asdict(one) for one in job.findings],
+        "late_calls": [asdict(one) for one in job.late_calls],
+        "late_ranks": [
+            {"rank": rank, "count": count, "late_s": late_s} for rank, count, late_s in job.late_ranks
+        ],
     }
 
 

@@ -90,6 +90,7 @@ class InitOptions:
             wires=self.wires,
             ucx_libraries=environment.ucx_libraries(),
             control=self.control,
+            recorded_transfers=environment.RECORD_TRANSFERS.value(),
             emulate=emulation.topology if emulation else None,
             late=emulation.conditions.late if emulation else {},
             slow=emulation.conditions.slow_ranks if emulation else {},

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hemiola.errors import ArgumentError, FormatError
+from hemiola.transfers.trace import lanes
 from hemiola.whole_file import write_whole
 
 #: A rank's name for its file.
@@ -31,8 +32,9 @@ def save_trace(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> 
 
     Returns
     -------
-    int, how many operations are in it: of each rank a process, of each of its groups a thread. An operation that has
-    not ended lasts until its rank's file was written, and its name says so.
+    int, how many operations are in it: of each rank a process, of each of its groups a thread, and threads for its
+    messages where HEMIOLA_RECORD_TRANSFERS kept any. An operation that has not ended lasts until its rank's file was
+    written, and its name says so.
 
     Raises
     ------
@@ -49,11 +51,12 @@ def save_trace(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> 
     `hemiola trace` does the same, also where there is no PyTorch.
     """
     events: list[dict[str, Any]] = []
-    for one, record in read_records(folder):
+    records = read_records(folder)
+    for one, record in records:
         with naming(one):
             events += _events_of(record)
     write_whole(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
-    return sum(event["ph"] == "X" for event in events)
+    return sum(len(group["operations"]) for _, record in records for group in record["groups"])
 
 
 def read_records(folder: str | os.PathLike[str]) -> list[tuple[Path, dict[str, Any]]]:
@@ -95,6 +98,28 @@ def _events_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     for number, group in enumerate(record["groups"]):
         events.append(_name("thread_name", rank, number, f"group {group['name']} {group['ranks']}"))
         events += [_event(operation, rank, number, record["written_s"]) for operation in group["operations"]]
+    return events + _messages_of(record)
+
+
+def _messages_of(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return one rank's messages as events, where they were recorded, on threads behind those of the groups."""
+    events = []
+    thread = len(record["groups"])
+    for group in record["groups"]:
+        for sent, word in ((True, "sends"), (False, "receives")):
+            own = [one for one in group.get("transfers", []) if (one["from"] == record["rank"]) == sent]
+            own.sort(key=lambda one: one["began_s"])
+            ends = [record["written_s"] if one["ended_s"] is None else one["ended_s"] for one in own]
+            used = lanes([one["began_s"] for one in own], ends)
+            for lane in range(max(used, default=-1) + 1):
+                events.append(
+                    _name("thread_name", record["rank"], thread + lane, f"group {group['name']} {word}")
+                )
+            for one, end_s, lane in zip(own, ends, used, strict=True):
+                peer = f"to {one['to']}" if sent else f"from {one['from']}"
+                name = f"step {one['step']}, chunk {one['chunk']}, {peer}"
+                events.append(_slice(name, (record["rank"], thread + lane), one["began_s"], end_s, one))
+            thread += max(used, default=-1) + 1
     return events
 
 
@@ -106,12 +131,13 @@ def _event(operation: dict[str, Any], rank: int, thread: int, written_s: float) 
     began_s = operation["began_s"] or operation["called_s"]
     ended_s = operation["ended_s"]
     state = "" if operation["state"] == "completed" else f" ({operation['state']})"
-    return {
-        "ph": "X",
-        "name": f"{operation['operation']}{state}",
-        "pid": rank,
-        "tid": thread,
-        "ts": began_s * 1e6,
-        "dur": ((written_s if ended_s is None else ended_s) - began_s) * 1e6,
-        "args": operation,
-    }
+    end_s = written_s if ended_s is None else ended_s
+    return _slice(f"{operation['operation']}{state}", (rank, thread), began_s, end_s, operation)
+
+
+def _slice(
+    name: str, place: tuple[int, int], began_s: float, ended_s: float, told: dict[str, Any]
+) -> dict[str, Any]:
+    rank, thread = place
+    times = {"ts": began_s * 1e6, "dur": (ended_s - began_s) * 1e6}
+    return {"ph": "X", "name": name, "pid": rank, "tid": thread, **times, "args": told}

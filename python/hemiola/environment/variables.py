@@ -321,6 +321,14 @@ RECORD: Variable[str | None] = Variable(
     "docs/how-to/pytorch.md. Default: nowhere.",
     _text,
 )
+RECORD_TRANSFERS: Variable[int] = Variable(
+    f"{PREFIX}RECORD_TRANSFERS",
+    "number",
+    0,
+    "So many of a communicator's latest messages are kept with their times, 56 bytes each: `transfers()` returns them, "
+    "and HEMIOLA_RECORD's files have them. Ranks may differ. Default: 0, at no cost.",
+    _count,
+)
 PROMETHEUS: Variable[HostPort | None] = Variable(
     f"{PREFIX}PROMETHEUS",
     "port, or host:port",
@@ -375,6 +383,7 @@ VARIABLES: tuple[Variable[Any], ...] = (
     ADAPT,
     LOG,
     RECORD,
+    RECORD_TRANSFERS,
     PROMETHEUS,
     TORCH_ACCELERATOR,
     TORCH_REPLACES,

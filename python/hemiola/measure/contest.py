@@ -4,11 +4,15 @@ the bound, and other libraries."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hemiola import algorithms
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola import algorithms, environment
 from hemiola._core import Schedule, Topology
 from hemiola.algorithms import Candidate, Task, candidates
 from hemiola.bounds import LowerBound, lower_bound
@@ -26,9 +30,10 @@ from hemiola.measure.reports import Reports, report
 from hemiola.measure.trial import Measured, RankTimes, Trial, check_room, combine, measure
 from hemiola.planner import plan
 from hemiola.progress import ProgressBar
-from hemiola.simulate import simulate
+from hemiola.simulate import Timeline, simulate
 from hemiola.topology.named_nics import settled
 from hemiola.topology.port_speed import PortSpeed, port_speed
+from hemiola.transfers.recorded import whole_operations
 from hemiola.verify import refuse_wrong
 
 
@@ -50,6 +55,16 @@ class Contest:
     in_place: bool = False
     warmups: int = 2
     repeats: int = 20
+    #: How many of its latest messages' times each rank keeps; 0: nobody wants to see them.
+    recorded: int = 0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The repetition of median length: its prediction, and every rank's messages."""
+
+    timeline: Timeline
+    ranks: tuple[NDArray[np.void], ...]
 
 
 @dataclass(frozen=True)
@@ -60,6 +75,7 @@ class Row:
     step_count: int | None
     predicted_s: float | None
     measured: Measured
+    recording: Recording | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +145,7 @@ def compare(
             on_measured(pattern, label, _combined(contest, pattern, [times for *_, times in seen]))
 
     if job is not None:
+        _begin_recording(contest)
         with init(emulate=emulated, conditions=conditions) as comm:
 
             def tell(index: int, own: _Told) -> None:
@@ -169,13 +186,38 @@ def _at_size(
     rows = []
     measured = [_combined(contest, pattern, ranks) for ranks in zip(*times, strict=True)]
     schedules = schedules_of(contest, pattern, topology)
-    for (label, schedule), one in zip(schedules.items(), measured[: len(schedules)], strict=True):
+    kept = [[one.transfers for one in ranks] for ranks in zip(*times, strict=True)]
+    of_schedules = zip(schedules.items(), measured[: len(schedules)], kept[: len(schedules)], strict=True)
+    for (label, schedule), one, told in of_schedules:
         timeline = simulate(schedule, topology, pattern.nbytes, conditions)
-        rows.append(Row(label, schedule.step_count, timeline.seconds, one))
+        rows.append(Row(label, schedule.step_count, timeline.seconds, one, _recording(timeline, told)))
     for name, one in zip(contest.peers, measured[len(schedules) :], strict=True):
         rows.append(Row(name, None, None, one))
     rows.sort(key=lambda row: row.measured.p50_s)
     return AtSize(pattern, bound, chosen.alternatives[0].label, tuple(rows))
+
+
+def _begin_recording(contest: Contest) -> None:
+    """Have the next communicator of this process, which is a rank, keep its messages' times."""
+    if contest.recorded:
+        os.environ[environment.RECORD_TRANSFERS.name] = str(contest.recorded)
+
+
+def _recording(timeline: Timeline, told: Sequence[NDArray[np.void] | None]) -> Recording | None:
+    """Return the repetition of median length; all messages where none is whole. Barriers may have messages, too, with
+    fewer bytes."""
+    ranks = [rows for rows in told if rows is not None]
+    if not ranks:
+        return None
+    lengths = {one: float(messages["land_s"].max()) for one, messages in whole_operations(ranks).items()}
+    moved = {
+        one: sum(int(rows["nbytes"][rows["operation"] == one].sum()) for rows in ranks) for one in lengths
+    }
+    repeats = sorted((length, one) for one, length in lengths.items() if moved[one] == max(moved.values()))
+    if repeats:
+        _, chosen = repeats[len(repeats) // 2]
+        ranks = [rows[rows["operation"] == chosen] for rows in ranks]
+    return Recording(timeline, tuple(ranks))
 
 
 def _combined(contest: Contest, pattern: Pattern, ranks: Sequence[RankTimes]) -> Measured:
@@ -217,6 +259,7 @@ _Told = tuple[int, str, RankTimes]
 
 def _contend(contest: Contest, told: Path) -> _Seen:
     """Measure everything, as one of the ranks that were started for it."""
+    _begin_recording(contest)
     comm = init()
     return _contend_in(comm, contest, lambda index, times: report(told, index, comm.rank, times))
 
@@ -242,7 +285,7 @@ def _contend_in(comm: Communicator, contest: Contest, tell: Callable[[int, _Told
                     repeats=contest.repeats,
                 )
                 times[place].append(measure(comm, trial, library))
-                tell(index, (place, label, times[place][-1]))
+                tell(index, (place, label, replace(times[place][-1], transfers=None)))
                 index += 1
                 if comm.rank == 0:
                     bar(index, count)

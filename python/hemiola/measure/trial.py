@@ -42,11 +42,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class RankTimes:
-    """One rank's part of a trial: when each repetition began and ended, in seconds, and its wrong elements."""
+    """One rank's part of a trial: when each repetition began and ended, in seconds, its wrong elements, and its
+    messages where it records them."""
 
     begin_s: NDArray[np.float64]
     end_s: NDArray[np.float64]
     wrong: int
+    transfers: NDArray[np.void] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ def check_room(pattern: Pattern, ranks_here: int | None = None) -> None:
 def measure(comm: Communicator, trial: Trial, peer: Gloo | None = None) -> RankTimes:
     """Run a trial as one of the ranks, by a peer instead where there is one; all of them call this with the same
     trial."""
+    before = comm.transfers()["operation"].max(initial=-1)
     buffers = _Buffers(comm, trial, peer)
     wrong = buffers.check()
     buffers.clear()
@@ -109,7 +112,9 @@ def measure(comm: Communicator, trial: Trial, peer: Gloo | None = None) -> RankT
         begin_s[repeat] = time.monotonic()
         buffers.call()
         end_s[repeat] = time.monotonic()
-    return RankTimes(begin_s, end_s, wrong + buffers.check())
+    wrong += buffers.check()
+    kept = comm.transfers()
+    return RankTimes(begin_s, end_s, wrong, kept[kept["operation"] > before] if len(kept) else None)
 
 
 def combine(pattern: Pattern, ranks: Sequence[RankTimes], *, spaced: bool) -> Measured:

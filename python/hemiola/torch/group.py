@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch._C import _distributed_c10d as c10d
 
 from hemiola.communicator import Communicator
@@ -38,6 +39,7 @@ from hemiola.torch.recorder import Recorder
 from hemiola.torch.records import save_after
 from hemiola.torch.time_estimate import TimeEstimate, not_estimated
 from hemiola.torch.work import Finished, Message, Running
+from hemiola.transfers.recorded import TRANSFER_DTYPE
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,13 @@ class Group(AcceleratedCollectives):
             return self._comm.arrivals().ranks, self._comm.health().slow
         except HemiolaError:  # the group is over
             return (), ()
+
+    def transfers(self) -> NDArray[np.void]:
+        """Return this rank's latest messages, as of `Communicator.transfers`; none where the group is over."""
+        try:
+            return self._comm.transfers()
+        except HemiolaError:
+            return np.zeros(0, TRANSFER_DTYPE)
 
     # ---- names and numbers ----
 

@@ -5,6 +5,7 @@ recorders loads."""
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import signal
@@ -80,6 +81,7 @@ def save_records(folder: str | os.PathLike[str], *, reason: str = "asked for") -
                 "ranks": group.job_ranks,
                 "failures": group.recorder.failures,
                 "operations": [_as_json(entry, offset_ns) for entry in entries],
+                **_transfers(group, offset_ns * 1e-9),
             }
             for group, entries in groups
         ],
@@ -147,6 +149,30 @@ def _as_json(entry: Entry, offset_ns: int) -> dict[str, Any]:
     if entry.error:
         told["error"] = entry.error
     return told
+
+
+def _transfers(group: Any, offset_s: float) -> dict[str, Any]:
+    """Return the group's latest messages, where HEMIOLA_RECORD_TRANSFERS keeps any; ranks by their numbers in the
+    job."""
+    rows = group.transfers()
+    if not len(rows):
+        return {}
+    told = []
+    for row in rows:
+        end_s = float(row["end_s"])
+        told.append(
+            {
+                "step": int(row["step"]),
+                "chunk": int(row["chunk"]),
+                "chunks": int(row["chunk_count"]),
+                "from": group.job_ranks[row["src"]],
+                "to": group.job_ranks[row["dst"]],
+                "bytes": int(row["nbytes"]),
+                "began_s": float(row["begin_s"]) + offset_s,
+                "ended_s": None if math.isnan(end_s) else end_s + offset_s,
+            }
+        )
+    return {"transfers": told}
 
 
 def _for_analyzer(groups: Iterable[tuple[Any, list[Entry]]], offset_ns: int) -> dict[str, Any]:

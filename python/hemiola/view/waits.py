@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola._core import Schedule
 from hemiola.simulate import Timeline
-from hemiola.view.page.schedule_page import sending_times
 
 #: The cause of a wait, where no rank is: the next message's links carry others.
 LINK = -1
@@ -38,12 +36,10 @@ class Moves:
 
 def moves_of(timeline: Timeline) -> Moves:
     """Return what a simulation recorded."""
-    schedule = timeline.schedule
-    assert isinstance(schedule, Schedule)  # one that stays in its file has no record
-    used, begin_s, leave_s, land_s = sending_times(timeline)
-    moved = np.asarray(schedule.transfers)[used]
-    src, dst, chunk = (moved[name].astype(np.int64) for name in ("src", "dst", "chunk"))
-    return Moves(src, dst, chunk, moved["reduce"], moved["step"].astype(np.int64), begin_s, leave_s, land_s)
+    moved = timeline.messages
+    src, dst, chunk, step = (moved[name].astype(np.int64) for name in ("src", "dst", "chunk", "step"))
+    times = (moved[name] for name in ("begin_s", "leave_s", "land_s"))
+    return Moves(src, dst, chunk, moved["reduce"], step, *times)
 
 
 @dataclass(frozen=True)

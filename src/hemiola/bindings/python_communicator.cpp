@@ -197,6 +197,11 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> PyCommunicator::payloads() 
   return told;
 }
 
+nb::bytes PyCommunicator::recorded_transfers() const {
+  const std::vector<RecordedTransfer> found = core()->communicator.recorded_transfers();
+  return nb::bytes(reinterpret_cast<const char*>(found.data()), found.size() * sizeof(RecordedTransfer));
+}
+
 std::pair<PyCommunicator::CountByFormat, PyCommunicator::CountByFormat> PyCommunicator::sent_forms() {
   const SentForms sent = between_operations([](Communicator& c) { return c.sent_forms(interrupted()); });
   const auto named = [](const SentForms::ByFormat& counts) {

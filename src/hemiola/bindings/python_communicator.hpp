@@ -85,6 +85,8 @@ class PyCommunicator {
   std::vector<std::pair<float, float>> pair_shares();
   /// Bytes per rank: sent to it, and received from it.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> payloads();
+  /// A RecordedTransfer each, as it lies in memory.
+  nanobind::bytes recorded_transfers() const;
   /// By name: of values to be added, and of those to be copied.
   using CountByFormat = std::map<std::string, std::uint64_t>;
   std::pair<CountByFormat, CountByFormat> sent_forms();

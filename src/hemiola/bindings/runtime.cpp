@@ -167,7 +167,8 @@ void bind_options(nb::module_& m) {
           "__init__",
           [](CommunicatorOptions* options, double timeout_s, bool keep_inputs, const std::string& wires,
              const std::vector<std::string>& ucx_libraries, const std::string& control,
-             const Topology* emulate, const RankSeconds& late, const RankFactors& slow) {
+             std::size_t recorded_transfers, const Topology* emulate, const RankSeconds& late,
+             const RankFactors& slow) {
             // The clock of an emulated network waits for every rank that a message has reached to react to it.
             new (options) CommunicatorOptions{.timeout_s = timeout_s,
                                               .keep_inputs = keep_inputs,
@@ -175,13 +176,14 @@ void bind_options(nb::module_& m) {
                                               .wires = wires,
                                               .ucx_libraries = ucx_libraries,
                                               .has_messages = emulate == nullptr,
-                                              .control = control_kind(control)};
+                                              .control = control_kind(control),
+                                              .recorded_transfers = recorded_transfers};
             if (emulate != nullptr)
               options->wire = std::make_shared<EmulatedKind>(std::make_shared<ShmKind>(control == "hosts"),
                                                              *emulate, conditions_of(late, slow));
           },
           nb::kw_only(), "timeout_s"_a, "keep_inputs"_a, "wires"_a, "ucx_libraries"_a, "control"_a,
-          "emulate"_a.none(), "late"_a, "slow"_a)
+          "recorded_transfers"_a, "emulate"_a.none(), "late"_a, "slow"_a)
       .def_ro("timeout_s", &CommunicatorOptions::timeout_s);
 }
 
@@ -280,6 +282,7 @@ void bind_communicator(nb::module_& m) {
       .def("pair_shares", &PyCommunicator::pair_shares)
       .def("payloads", &PyCommunicator::payloads)
       .def("sent_forms", &PyCommunicator::sent_forms)
+      .def("recorded_transfers", &PyCommunicator::recorded_transfers)
       .def("carriers", &PyCommunicator::carriers)
       .def("check_open", [](const PyCommunicator& c) { c.core(); })
       .def("check_process", &PyCommunicator::check_process)

@@ -1,161 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of a page about a job: its ranks' latest operations, who came late to them, and who failed first.
-
-Ranks' times are those of their hosts' clocks. Between hosts they are as far apart as those are."""
+"""The numbers of a page about a job: its ranks' latest operations, who came late to them, and who failed first."""
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from hemiola.diagnosis.recorded_trace import naming, read_records
-from hemiola.errors import ArgumentError
-from hemiola.units import format_seconds
-from hemiola.view.page.packing import column, ticks
+import numpy as np
 
-_STATES = ("completed", "failed", "started", "scheduled")
+from hemiola.diagnosis.recorded_job import STATES, RecordedJob
+from hemiola.errors import ArgumentError
+from hemiola.view.page.packing import MOST_RANKS, MOST_ROWS, column, ticks
+
 #: Operations with the latest ranks that the page lists.
 _MOST_LISTED = 100
-_BLAMED = re.compile(r"\brank (\d+)\b")
-
-
-@dataclass(frozen=True)
-class _Operation:
-    rank: int
-    group: str
-    number: int
-    kind: str
-    state: str
-    error: str
-    is_message: bool
-    called_s: float
-    began_s: float
-    ended_s: float
 
 
 def job_data(folder: Path, title: str) -> dict[str, Any]:
     """Return all that the page knows of the records in a folder."""
-    records = read_records(folder)
-    operations: list[_Operation] = []
-    members: set[int] = set()
-    hosts: dict[int, str] = {}
-    for path, record in records:
-        with naming(path):
-            hosts[int(record["rank"])] = str(record["host"])
-            for group in record["groups"]:
-                members |= {int(rank) for rank in group["ranks"]}
-                operations += [_operation(one, record, group) for one in group["operations"]]
-    if not operations:
-        raise ArgumentError(f"folder: expected records with operations in {folder}, found none in its files")
-    operations.sort(key=lambda one: one.called_s)
-    start = operations[0].called_s
-    length = max(max(one.ended_s for one in operations) - start, 1e-9)
-    missing = sorted(members - hosts.keys())
-    ranks = max(members | hosts.keys()) + 1
-    late = _late(operations, start)
-    findings, first = _findings(operations, missing, start)
+    job = RecordedJob.read(folder)
+    operations = job.operations
+    ranks, rows = job.members[-1] + 1, len(operations) + len(job.messages)
+    if ranks > MOST_RANKS or rows > MOST_ROWS:
+        raise ArgumentError(
+            f"a page shows at most {MOST_RANKS:,} ranks and {MOST_ROWS:,} operations and messages, found {ranks:,} and "
+            f"{rows:,}; leave the other ranks' files out of the folder"
+        )
+    length = max(job.seconds, 1e-9)
     kinds, groups = (sorted({getattr(one, of) for one in operations}) for of in ("kind", "group"))
+    late = [
+        {"rank": one.rank, "late": one.late_s, "at": one.at_s, "what": one.name, "group": one.group}
+        for one in job.late_calls
+    ]
     return {
         "kind": "job",
         "title": title or f"job in {folder.name or folder}",
-        "subtitle": f"{len(hosts)} of {ranks} ranks have left a record: {len(operations):,} operations on "
-        f"{', '.join(sorted(set(hosts.values())))}",
+        "subtitle": job.summary,
         "length": length,
         "ranks": ranks,
-        "missing": missing,
-        "first": first,
-        "findings": findings,
-        "late": sorted(late, key=lambda one: -one["late"])[:_MOST_LISTED],
-        "lateCounts": _late_counts(late),
+        "missing": list(job.missing),
+        "first": job.failed_first,
+        "findings": [{"at": one.at_s, "rank": one.rank, "text": one.text} for one in job.findings],
+        "late": late[:_MOST_LISTED],
+        "lateCounts": job.late_ranks,
         "count": len(operations),
         "kinds": kinds,
         "groups": groups,
-        "states": _STATES,
+        "states": STATES,
         "errors": {str(i): one.error for i, one in enumerate(operations) if one.error},
         "rank": column([one.rank for one in operations]),
         "number": column([one.number for one in operations]),
         "opKind": column([kinds.index(one.kind) for one in operations]),
         "opGroup": column([groups.index(one.group) for one in operations]),
-        "opState": column([_STATES.index(one.state) for one in operations]),
-        "called": column(ticks([one.called_s - start for one in operations], length)),
-        "began": column(ticks([one.began_s - start for one in operations], length)),
-        "ended": column(ticks([one.ended_s - start for one in operations], length)),
+        "opState": column([STATES.index(one.state) for one in operations]),
+        "called": column(ticks([one.called_s for one in operations], length)),
+        "began": column(ticks([one.began_s for one in operations], length)),
+        "ended": column(ticks([one.ended_s for one in operations], length)),
+        **_messages(job, length),
     }
 
 
-def _operation(told: dict[str, Any], record: dict[str, Any], group: dict[str, Any]) -> _Operation:
-    """Read one operation; one that has not ended lasts until its rank's file was written."""
-    called = float(told["called_s"])
-    began = called if told["began_s"] is None else max(called, float(told["began_s"]))
-    ended = float(record["written_s"] if told["ended_s"] is None else told["ended_s"])
-    if told["state"] not in _STATES:
-        raise ValueError(f"state {told['state']!r}")
-    return _Operation(
-        int(record["rank"]),
-        str(group["name"]),
-        int(told["number"]),
-        str(told["operation"]),
-        told["state"],
-        str(told.get("error", "")),
-        "from" in told,
-        called,
-        began,
-        max(ended, began),
-    )
-
-
-def _late(operations: list[_Operation], start: float) -> list[dict[str, Any]]:
-    """Return for each collective of several ranks the last to call it, and how long after their median."""
-    calls: dict[tuple[str, int], list[_Operation]] = defaultdict(list)
-    for one in operations:
-        if not one.is_message:
-            calls[one.group, one.number].append(one)
-    found = []
-    for (group, number), those in calls.items():
-        last = max(those, key=lambda one: one.called_s)
-        late = last.called_s - median(one.called_s for one in those)
-        if late > 0:
-            at = last.called_s - start
-            found.append(
-                {"rank": last.rank, "late": late, "at": at, "what": f"{last.kind} {number}", "group": group}
-            )
-    return found
-
-
-def _late_counts(late: list[dict[str, Any]]) -> list[tuple[int, int, float]]:
-    """Return rank, how often it came last, and its seconds in all; the most seconds first."""
-    found: dict[int, list[float]] = defaultdict(list)
-    for one in late:
-        found[one["rank"]].append(one["late"])
-    rows = [(rank, len(times), sum(times)) for rank, times in found.items()]
-    return sorted(rows, key=lambda row: -row[2])
-
-
-def _findings(
-    operations: list[_Operation], missing: list[int], start: float
-) -> tuple[list[dict[str, Any]], int | None]:
-    """Return what happened, in its order, and the rank that failed first: the one that the first error names."""
-    failed = sorted((one for one in operations if one.state == "failed"), key=lambda one: one.ended_s)
-    if not failed:
-        return [{"at": None, "rank": rank, "text": "has left no record"} for rank in missing], None
-    named = [int(rank) for rank in _BLAMED.findall(failed[0].error) if int(rank) != failed[0].rank]
-    first = named[0] if named else failed[0].rank
-    noticed = failed[0].ended_s - start
-    blamed = "failed first, says the first error" + (", and has left no record" if first in missing else "")
-    found: list[dict[str, Any]] = [{"at": noticed, "rank": first, "text": blamed}]
-    for one in failed:
-        after = format_seconds(one.ended_s - failed[0].ended_s)
-        when = "noticed it first" if one is failed[0] else f"{after} later"
-        found.append(
-            {
-                "at": one.ended_s - start,
-                "rank": one.rank,
-                "text": f"{when}, in {one.kind} {one.number}: {one.error}",
-            }
-        )
-    others = [rank for rank in missing if rank != first]
-    return found + [{"at": None, "rank": rank, "text": "has left no record"} for rank in others], first
+def _messages(job: RecordedJob, length: float) -> dict[str, Any]:
+    """Return a row per recorded message of each end, by its beginning; one that had not ended lasts to the end."""
+    ends = [length if one.ended_s is None else one.ended_s for one in job.messages]
+    begins = [min(max(one.began_s, 0.0), length) for one in job.messages]
+    return {
+        "messageCount": len(job.messages),
+        "ofRank": column([one.rank for one in job.messages]),
+        "peer": column([one.dst if one.rank == one.src else one.src for one in job.messages]),
+        "sent": column([one.rank == one.src for one in job.messages]),
+        "open": column([one.ended_s is None for one in job.messages]),
+        "step": column([one.step for one in job.messages]),
+        "chunk": column([one.chunk for one in job.messages]),
+        "posted": column(ticks(begins, length)),
+        "done": column(ticks(np.clip(ends, 0.0, length), length)),
+    }

@@ -20,6 +20,8 @@ from hemiola.whole_file import write_whole
 
 #: A page's length in ticks. 2^24 of them are as fine as the float32 of a canvas's coordinates.
 TICKS = 1 << 24
+#: Of a page: the most ranks, and the most transfers or operations.
+MOST_RANKS, MOST_ROWS = 4096, 500_000
 
 
 def column(values: ArrayLike) -> list[str]:

@@ -21,11 +21,12 @@ const second = data.length / data.ticks;  // one tick, in seconds
 const NEAR = data.length * 2e-7;          // times that are equal but for ticks
 const button = (text, action) => `<button data-go="${action}">${text}</button>`;
 const escaped = text => String(text).replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`);
+const runCount = data.runs ? data.runs.length : 1;
 const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
 // The page's state. `view` is the shown part of the time; `top` the pixels of rows above.
 const state = { time: 0, playing: false, rank: -1, chunk: null, view: [0, data.length], top: 0, tall: false, open: new Set() };
-let colour = {}, rows = [], subject = null, events = [];
+let colour = {}, rows = [], subject = null;
 const surfaces = {};
 
 function readColours() {
@@ -53,10 +54,13 @@ function layRows() {
   rows = [];
   if (data.folds && data.folds.length)
     data.folds.forEach((ranks, fold) => {
-      if (state.open.has(fold)) for (const rank of ranks) rows.push({ ranks: [rank], fold, label: `rank ${rank}` });
-      else rows.push({ ranks, fold, folded: true, label: foldLabel(fold) });
+      if (state.open.has(fold)) for (const rank of ranks) addRows({ ranks: [rank], fold }, `rank ${rank}`);
+      else addRows({ ranks, fold, folded: true }, foldLabel(fold));
     });
-  else for (let rank = 0; rank < data.ranks; rank++) rows.push({ ranks: [rank], label: subject.label(rank) });
+  else for (let rank = 0; rank < data.ranks; rank++) addRows({ ranks: [rank] }, `rank ${rank}`);
+}
+function addRows(row, label) {  // one for each run: the prediction, and perhaps a real run below it
+  for (let run = 0; run < runCount; run++) rows.push({ ...row, run, label: run ? data.runs[run].name : label });
 }
 const foldLabel = fold => data.foldName === "host" ? `host ${fold}` : `ranks ${data.folds[fold][0]}–${data.folds[fold].at(-1)}`;
 const rowHeight = () => Math.max(state.tall ? TALL_ROW : LEAST_ROW, (surfaces.lanes.height - FOOT - 4) / rows.length);
@@ -79,7 +83,8 @@ function drawLanes() {
     if (chosen) { g.globalAlpha = .12; g.fillStyle = colour.mark; g.fillRect(0, y, width, tall); g.globalAlpha = 1; }
     g.fillStyle = chosen ? colour.mark : subject.isMarked(row) ? colour.bad : colour.soft;
     g.textAlign = "right";
-    if (i % apart === 0 || chosen) g.fillText(row.label + (row.folded ? " +" : ""), LEFT - 8, y + tall / 2);
+    if (i % apart === 0 || chosen) g.fillText(row.label + (row.folded && !row.run ? " +" : ""), LEFT - 8, y + tall / 2);
+    if (row.run === 0 && runCount > 1 && tall > 4) { g.fillStyle = colour.line; g.fillRect(0, y, width, 1); }
     g.save(); g.beginPath(); g.rect(LEFT - 1, y, width - LEFT, tall); g.clip();
     subject.drawRow(g, row, y + tall * .1, tall * .8);
     g.restore();
@@ -90,10 +95,13 @@ function drawLanes() {
   }
   g.restore();
   g.fillStyle = colour.soft; g.textAlign = "center"; g.font = "11px system-ui, DejaVu Sans";
-  for (let k = 0; k <= 5; k++) {
-    const time = state.view[0] + (state.view[1] - state.view[0]) * k / 5;
-    g.fillText(inUnit(time), Math.min(width - 32, x(time)), height - FOOT / 2);
-  }
+  const apart_s = roundStep((state.view[1] - state.view[0]) / 5), digits = Math.max(0, -Math.floor(Math.log10(apart_s * unit[0] * 1.0001)));
+  for (let k = Math.ceil(state.view[0] / apart_s); k * apart_s <= state.view[1]; k++)
+    g.fillText(`${(k * apart_s * unit[0]).toFixed(digits)} ${unit[1]}`, Math.min(width - 32, x(k * apart_s)), height - FOOT / 2);
+}
+function roundStep(least) {  // 1, 2 or 5 times a power of ten
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].find(step => step * power >= least * .8) * power;
 }
 function hatch(g, left, top, right, height) {  // a time in which a rank is not there
   g.fillStyle = colour.line; g.fillRect(left, top, right - left, height);
@@ -155,7 +163,7 @@ function play() {
 function pause() { state.playing = false; $("play").textContent = "play"; $("say").setAttribute("aria-live", "polite"); }
 function seek(time) { state.time = Math.max(0, Math.min(data.length, time)); show(); }
 function step(way) {
-  const found = way > 0 ? events.find(e => e > state.time + NEAR) : events.findLast(e => e < state.time - NEAR);
+  const { events } = subject, found = way > 0 ? events.find(e => e > state.time + NEAR) : events.findLast(e => e < state.time - NEAR);
   if (found !== undefined) seek(found);
 }
 function select(rank) { state.rank = rank; drawLanes(); show(); }
@@ -200,7 +208,8 @@ function listen() {
     if (held && !held.moved) {
       if (e.offsetX >= LEFT) seek(timeAt(e.offsetX));
       if (row && e.offsetX < LEFT && row.fold !== undefined) toggleFold(row.fold);
-      else if (row && !row.folded) select(row.ranks[0] === state.rank && e.offsetX < LEFT ? -1 : row.ranks[0]);
+      if (row && runCount > 1) subject.chooseRun(row.run);
+      if (row && !row.folded && !(e.offsetX < LEFT && row.fold !== undefined)) select(row.ranks[0] === state.rank && e.offsetX < LEFT ? -1 : row.ranks[0]);
     }
     held = null;
   };
@@ -232,7 +241,6 @@ async function begin(makeSubject) {
   subject = await makeSubject();
   $("result").textContent = subject.result; $("options").innerHTML = subject.options; $("legend").innerHTML = subject.legend;
   $("cursor").setAttribute("aria-label", `Timeline of ${data.ranks} ranks. Arrow keys: events and ranks; + and - zoom; 0 shows all.`);
-  events = subject.events;
   layRows(); listen(); subject.listen();
   window.hemiola = { data, state, subject, play, pause, seek, step, select, zoom, pan, toggleFold, toggleTall, frameStats, x, rowTop, rowHeight,
     setTheme, rows: () => rows, colour: () => colour };

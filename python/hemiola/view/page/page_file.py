@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hemiola._core import Schedule, Topology
 from hemiola.arguments import typed
@@ -26,6 +30,7 @@ def explore(
     nbytes: int | None = None,
     conditions: Conditions | None = None,
     *,
+    measured: Sequence[NDArray[np.void]] | None = None,
     title: str = "",
 ) -> Path:
     """Write a self-contained HTML page to explore, which makes no request.
@@ -38,6 +43,8 @@ def explore(
     topology : Topology, only with a Schedule.
     nbytes : int >= 1, one rank's buffer in bytes, only with a Schedule.
     conditions : Conditions, only with a Schedule; all ranks are in time and at full speed by default.
+    measured : sequence of arrays, optional: what `Communicator.transfers` has returned on each rank. The messages of
+        the latest operation of which all are there stand beside the prediction; not for a job.
     title : str, the heading; by default the collective and its algorithm.
 
     Returns
@@ -47,8 +54,8 @@ def explore(
     Raises
     ------
     ArgumentError
-        There is no folder for the file, nothing moves, or a folder has no records. There are more than 4,096 ranks
-        or 500,000 transfers.
+        There is no folder for the file, nothing moves, or a folder has no records. There are more than 4,096 ranks,
+        or 500,000 transfers, measured messages or operations. Measured messages are of no whole operation.
     FormatError
         A record is damaged.
     OSError
@@ -59,26 +66,17 @@ def explore(
     Cost: a simulation with everything recorded. A page of 64 ranks with 32,256 transfers has some 150 kB. Keys:
     space plays, arrows step, + and - zoom, 0 shows all.
     """
-    path = _writable(file)
+    path = check_place(Path(file))
     if isinstance(x, str | os.PathLike):
-        if topology is not None or nbytes is not None or conditions is not None:
+        if (topology, nbytes, conditions, measured) != (None,) * 4:
             raise ArgumentError(
-                "expected a topology, a size and conditions with a Schedule alone; a job has its own"
+                "expected a topology, a size, conditions and measured messages of a schedule; a job has its own"
             )
         write_page(path, job_data(Path(x), title), ("page.js", "job.js"))
         return path
     timeline = _timeline(x, topology, nbytes, conditions)
     name = title or (x.name if isinstance(x, Plan) else "")
-    write_page(path, schedule_data(timeline, name), ("page.js", "waits.js", "schedule.js"))
-    return path
-
-
-def _writable(file: str | os.PathLike[str]) -> Path:
-    path = check_place(Path(file))
-    if path.is_dir():
-        raise ArgumentError(f"'{path}': expected a file to write, found a folder; name a file in it")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise PermissionError(13, "the page cannot replace a read-only file", str(path))
+    write_page(path, schedule_data(timeline, name, measured), ("page.js", "waits.js", "schedule.js"))
     return path
 
 

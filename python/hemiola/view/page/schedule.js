@@ -1,34 +1,47 @@
-// A simulated schedule: the topology with messages on their way, each rank's sends in the timeline, waits and use of links.
+// A simulated schedule, and a real run of it: the topology with messages on their way, each rank's sends in the timeline, waits and use of links.
 begin(async () => {
-  const names = ["pairSrc", "pairDst", "pair", "begin", "leave", "land", "chunk", "step", "reduce", "finish", "linkSrc", "linkDst", "linkUse"];
-  const c = Object.fromEntries(await Promise.all(names.map(async name => [name, await unpack(data[name])])));
-  const routes = await unpackRagged(data.routes), n = data.count, N = data.points.length;
-  const moves = { count: n, chunk: c.chunk, step: c.step, reduce: c.reduce, finish: Float64Array.from(c.finish, t => t * second) };
-  moves.src = Uint16Array.from(c.pair, p => c.pairSrc[p]);
-  moves.dst = Uint16Array.from(c.pair, p => c.pairDst[p]);
-  for (const name of ["begin", "leave", "land"]) moves[name] = new Float64Array(n);
-  const from = Array.from({ length: data.ranks }, () => []), to = Array.from({ length: data.ranks }, () => []);
-  let at = 0, longest = 0;
-  for (let i = 0; i < n; i++) {
-    at += c.begin[i];
-    moves.begin[i] = at * second; moves.leave[i] = (at + c.leave[i]) * second; moves.land[i] = (at + c.land[i]) * second;
-    longest = Math.max(longest, c.land[i] * second);
-    from[moves.src[i]].push(i); to[moves.dst[i]].push(i);
-  }
-  const waits = waitsOf(moves, from, to);
-  // Lanes of a row: how many messages leave a rank at once.
-  const lane = new Uint16Array(n), lanes = new Uint16Array(data.ranks).fill(1);
-  from.forEach((sends, rank) => {
-    const ends = [];
-    for (const i of sends) {
-      let k = ends.findIndex(end => end <= moves.begin[i] + NEAR);
-      if (k < 0) k = ends.push(0) - 1;
-      ends[k] = moves.leave[i]; lane[i] = k;
+  const read = async (names, from) => Object.fromEntries(await Promise.all(names.map(async name => [name, await unpack(from[name])])));
+  const c = await read(["pairSrc", "pairDst", "linkSrc", "linkDst"], data);
+  const routes = await unpackRagged(data.routes), N = data.points.length;
+  const runs = await Promise.all(data.runs.map(readRun));  // the prediction, and perhaps a real run beside it
+  let run = runs[0];  // the one that moves on the topology
+  async function readRun(told, index) {
+    const u = await read(["pair", "begin", "leave", "land", "chunk", "chunks", "step", "reduce", "finish", "linkUse"], told), n = told.count;
+    const moves = { count: n, pair: u.pair, chunk: u.chunk, chunks: u.chunks, step: u.step, reduce: u.reduce, finish: Float64Array.from(u.finish, t => t * second) };
+    moves.src = Uint16Array.from(u.pair, p => c.pairSrc[p]);
+    moves.dst = Uint16Array.from(u.pair, p => c.pairDst[p]);
+    for (const name of ["begin", "leave", "land"]) moves[name] = new Float64Array(n);
+    const from = Array.from({ length: data.ranks }, () => []), to = Array.from({ length: data.ranks }, () => []);
+    let at = 0, longest = 0;
+    for (let i = 0; i < n; i++) {
+      at += u.begin[i];
+      moves.begin[i] = at * second; moves.leave[i] = (at + u.leave[i]) * second; moves.land[i] = (at + u.land[i]) * second;
+      longest = Math.max(longest, u.land[i] * second);
+      from[moves.src[i]].push(i); to[moves.dst[i]].push(i);
     }
-    lanes[rank] = Math.max(1, ends.length);
-  });
+    const waits = waitsOf(moves, from, to), byRank = Array.from({ length: data.ranks }, () => []);
+    for (const wait of waits) byRank[wait.rank].push(wait);
+    // Lanes of a row: how many messages leave a rank at once.
+    const lane = new Uint16Array(n), lanes = new Uint16Array(data.ranks).fill(1);
+    from.forEach((sends, rank) => {
+      const ends = [];
+      for (const i of sends) {
+        let k = ends.findIndex(end => end <= moves.begin[i] + NEAR);
+        if (k < 0) k = ends.push(0) - 1;
+        ends[k] = moves.leave[i]; lane[i] = k;
+      }
+      lanes[rank] = Math.max(1, ends.length);
+    });
+    return {
+      index, name: told.name, seconds: told.seconds, n, moves, from, to, longest, waits, byRank, lane, lanes,
+      waited: byRank.map(list => list.reduce((sum, w) => sum + w.end - w.begin, 0)), use: l => u.linkUse[l] / data.wholeTime,
+      events: [...new Set([0, ...moves.begin, ...moves.land])].sort((a, b) => a - b),
+    };
+  }
+  const carries = (moves, i, chunk) => moves.chunk[i] <= chunk && chunk < moves.chunk[i] + moves.chunks[i];
+  const chunkName = (moves, i) => moves.chunks[i] === 1 ? `chunk ${moves.chunk[i]}` : `chunks ${moves.chunk[i]} to ${moves.chunk[i] + moves.chunks[i] - 1}`;
   const ways = routes.map((links, pair) => links.length ? [c.linkSrc[links[0]], ...Array.from(links, l => c.linkDst[l])] : [c.pairSrc[pair], c.pairDst[pair]]);
-  const use = l => c.linkUse[l] / data.wholeTime;
+  const use = l => run.use(l);
   const vertexName = v => v < data.ranks ? `rank ${v}` : data.names[v] || `switch ${v - data.ranks}`;
 
   // ---- places: a vertex stands alone, or with its fold ----
@@ -109,40 +122,51 @@ begin(async () => {
     g.globalAlpha = 1;
   }
   function firstAfter(time) {  // the first transfer that begins later
-    let low = 0, high = n;
-    while (low < high) { const k = (low + high) >> 1; moves.begin[k] <= time ? low = k + 1 : high = k; }
+    let low = 0, high = run.n;
+    while (low < high) { const k = (low + high) >> 1; run.moves.begin[k] <= time ? low = k + 1 : high = k; }
     return low;
   }
   let inFlight = 0;
+  // Messages of one look are one path for their edges and one for their dots, each drawn once: thousands may be under way.
   function draw() {
-    const { g, width, height } = surfaces.net, sending = new Uint8Array(N), t = state.time;
+    const { g, width, height } = surfaces.net, sending = new Uint8Array(N), t = state.time, moves = run.moves;
+    const looks = Array.from({ length: 4 }, () => ({ edges: new Set(), dots: new Map() }));
     g.clearRect(0, 0, width, height);
     inFlight = 0;
-    for (let i = firstAfter(t - longest - NEAR), stop = firstAfter(t); i < stop; i++) {
+    for (let i = firstAfter(t - run.longest - NEAR), stop = firstAfter(t); i < stop; i++) {
       if (moves.land[i] <= t) continue;
       inFlight++;
       sending[head(moves.src[i])] = 1;
-      if (state.chunk !== null && moves.chunk[i] !== state.chunk) continue;
-      const way = ways[c.pair[i]], u = Math.min(.999, (t - moves.begin[i]) / (moves.land[i] - moves.begin[i])) * (way.length - 1), k = Math.floor(u);
+      if (state.chunk !== null && !carries(moves, i, state.chunk)) continue;
+      const way = ways[moves.pair[i]], u = Math.min(.999, (t - moves.begin[i]) / (moves.land[i] - moves.begin[i])) * (way.length - 1), k = Math.floor(u);
       const a = head(way[k]), b = head(way[k + 1]);
-      const faint = state.rank >= 0 && moves.src[i] !== state.rank && moves.dst[i] !== state.rank;
-      g.strokeStyle = g.fillStyle = moves.reduce[i] ? colour.reduce : colour.copy;
-      g.globalAlpha = faint ? .1 : .7; g.lineWidth = data.ranks > 40 ? 1.2 : 2.2;
       if (a === b) continue;
-      g.beginPath(); line(g, a, b); g.stroke();
-      const [px, py] = along(spots[a], bend(a, b), spots[b], u - k), size = Math.max(2.5, radius * .42);
-      g.globalAlpha = faint ? .2 : 1;
-      g.beginPath(); g.arc(px, py, size, 0, 7); g.fill();
-      if (size > 5 && data.chunks < 1000) {
-        g.fillStyle = "#fff"; g.font = `${Math.round(size * 1.3)}px system-ui, DejaVu Sans`; g.textAlign = "center"; g.textBaseline = "middle";
-        g.fillText(moves.chunk[i], px, py + .5);
-      }
+      const isFaint = state.rank >= 0 && moves.src[i] !== state.rank && moves.dst[i] !== state.rank;
+      const look = looks[(isFaint ? 0 : 2) + (moves.reduce[i] ? 1 : 0)], edge = a * N + b;
+      look.edges.add(edge);
+      look.dots.set(edge * 64 + Math.floor((u - k) * 64), [a, b, u - k, moves.chunk[i]]);  // one dot for those that would cover each other
     }
+    const size = Math.max(2.5, radius * .42);
+    looks.forEach(({ edges, dots }, look) => {
+      g.strokeStyle = g.fillStyle = look % 2 ? colour.reduce : colour.copy;
+      g.lineWidth = data.ranks > 40 ? 1.2 : 2.2; g.globalAlpha = look < 2 ? .1 : .7;
+      g.beginPath();
+      for (const edge of edges) line(g, Math.floor(edge / N), edge % N);
+      g.stroke();
+      const placed = [...dots.values()].map(([a, b, u, chunk]) => [...along(spots[a], bend(a, b), spots[b], u), chunk]);
+      g.globalAlpha = look < 2 ? .2 : 1;
+      g.beginPath();
+      for (const [px, py] of placed) { g.moveTo(px + size, py); g.arc(px, py, size, 0, 7); }
+      g.fill();
+      if (size <= 5 || data.chunks >= 1000) return;
+      g.fillStyle = "#fff"; g.font = `${Math.round(size * 1.3)}px system-ui, DejaVu Sans`; g.textAlign = "center"; g.textBaseline = "middle";
+      for (const [px, py, chunk] of placed) g.fillText(chunk, px, py + .5);
+    });
     g.globalAlpha = 1;
     for (let v = 0; v < N; v++) if (head(v) === v) drawVertex(g, v, sending[v], t);
   }
   function drawVertex(g, v, sends, t) {
-    const [px, py] = spots[v], fold = closed(v) ? data.folds[foldOf[v]] : null, isSwitch = v >= data.ranks && !fold;
+    const { moves } = run, [px, py] = spots[v], fold = closed(v) ? data.folds[foldOf[v]] : null, isSwitch = v >= data.ranks && !fold;
     const done = fold ? fold.every(r => moves.finish[r] <= t + NEAR) : moves.finish[v] <= t + NEAR;
     const size = fold ? Math.max(9, radius * 1.4) : radius;
     g.beginPath();
@@ -160,13 +184,13 @@ begin(async () => {
       g.fillText(isSwitch ? "S" : fold ? foldOf[v] : v, px, py + .5);
     }
   }
-  const has = (rank, t) => to[rank].some(i => moves.chunk[i] === state.chunk && moves.land[i] <= t)
-    || from[rank].some(i => moves.chunk[i] === state.chunk && moves.begin[i] <= t);
+  const has = (rank, t) => run.to[rank].some(i => carries(run.moves, i, state.chunk) && run.moves.land[i] <= t)
+    || run.from[rank].some(i => carries(run.moves, i, state.chunk) && run.moves.begin[i] <= t);
 
   // ---- the timeline's rows ----
   function drawRow(g, row, y, tall) {
     if (row.folded) return drawShare(g, row, y, tall);
-    const rank = row.ranks[0], high = tall / lanes[rank], [first, last] = state.view;
+    const { moves, from, lane, lanes } = runs[row.run], rank = row.ranks[0], high = tall / lanes[rank], [first, last] = state.view;
     if (data.late[rank]) hatch(g, x(0), y, x(data.late[rank]), tall);
     const drawn = new Float64Array(lanes[rank]).fill(-1);
     for (const i of from[rank]) {
@@ -175,7 +199,7 @@ begin(async () => {
       const left = x(moves.begin[i]), right = x(moves.leave[i]);
       if (right < drawn[lane[i]] + .5) continue;  // no wider than what stands there
       drawn[lane[i]] = right;
-      const chosen = state.chunk === null || moves.chunk[i] === state.chunk, wide = right - left;
+      const chosen = state.chunk === null || carries(moves, i, state.chunk), wide = right - left;
       g.globalAlpha = chosen ? .75 : .12; g.fillStyle = moves.reduce[i] ? colour.reduce : colour.copy;
       g.fillRect(left, y + lane[i] * high, Math.max(.7, wide - (wide > 3 ? 1 : 0)), Math.max(.8, high - (high > 3 ? .6 : 0)));
       if (wide > 18 && high > 8 && chosen) { g.globalAlpha = 1; g.fillStyle = colour.ink; g.textAlign = "center"; g.fillText(moves.chunk[i], (left + right) / 2, y + (lane[i] + .5) * high); }
@@ -184,7 +208,7 @@ begin(async () => {
     g.fillStyle = colour.ink; g.fillRect(x(moves.finish[rank]) - 1, y, 2, tall);
   }
   function drawShare(g, row, y, tall) {  // of a folded host: how many of its ranks send, column by column
-    const width = Math.ceil(surfaces.lanes.width), edge = new Int32Array(width + 2), [first, last] = state.view;
+    const { moves, from } = runs[row.run], width = Math.ceil(surfaces.lanes.width), edge = new Int32Array(width + 2), [first, last] = state.view;
     for (const rank of row.ranks) {
       let end = -1;
       for (const i of from[rank]) {
@@ -200,16 +224,13 @@ begin(async () => {
   }
 
   // ---- words ----
-  const byRank = Array.from({ length: data.ranks }, () => []);
-  for (const wait of waits) byRank[wait.rank].push(wait);
-  const waited = byRank.map(list => list.reduce((sum, w) => sum + w.end - w.begin, 0));
   const sums = (list, key) => [...list.reduce((m, w) => m.set(w[key], (m.get(w[key]) || 0) + w.end - w.begin), new Map())].sort((a, b) => b[1] - a[1]);
   const who = rank => rank < 0 ? "nobody" : button(`rank ${rank}`, `rank:${rank}`) + mark(rank);
   const mark = rank => (data.late[rank] ? ` (late by ${inUnit(data.late[rank])})` : "") + (data.slow[rank] ? ` (${data.slow[rank]} times slower)` : "");
   function doing(rank) {
-    const t = state.time;
+    const t = state.time, { moves, from, byRank } = run;
     if ((data.late[rank] || 0) > t) return `rank ${rank} has not come yet`;
-    for (const i of from[rank]) { if (moves.begin[i] > t) break; if (moves.leave[i] > t) return `rank ${rank} sends chunk ${moves.chunk[i]} to rank ${moves.dst[i]} (step ${moves.step[i]}) until ${inUnit(moves.leave[i])}`; }
+    for (const i of from[rank]) { if (moves.begin[i] > t) break; if (moves.leave[i] > t) return `rank ${rank} sends ${chunkName(moves, i)} to rank ${moves.dst[i]} (step ${moves.step[i]}) until ${inUnit(moves.leave[i])}`; }
     const wait = byRank[rank].find(w => w.begin <= t + NEAR && t < w.end);
     if (wait) return `rank ${rank} waits for rank ${wait.for}: ${wait.why}, until ${inUnit(wait.end)}` + (wait.root !== wait.for && wait.root !== rank ? `; rank ${wait.root} holds it up` : "");
     return moves.finish[rank] <= t + NEAR ? `rank ${rank} is done since ${inUnit(moves.finish[rank])}` : `rank ${rank} is idle`;
@@ -218,11 +239,18 @@ begin(async () => {
   const share = s => `${(100 * s).toFixed(0)} %`;
   const linkRows = list => list.sort((a, b) => use(b) - use(a)).slice(0, 6).map(l => [`${escaped(vertexName(c.linkSrc[l]))} → ${escaped(vertexName(c.linkDst[l]))}`, share(use(l))]);
   function journey(chunk) {
-    return [...Array(n).keys()].filter(i => moves.chunk[i] === chunk).sort((a, b) => moves.land[a] - moves.land[b])
+    const { moves } = run;
+    return [...Array(run.n).keys()].filter(i => carries(moves, i, chunk)).sort((a, b) => moves.land[a] - moves.land[b])
       .map(i => ({ from: moves.src[i], to: moves.dst[i], step: moves.step[i], reduce: !!moves.reduce[i], land: moves.land[i], begin: moves.begin[i] }));
   }
+  function sideBySide() {  // when ranks are done: the chosen one, or those that differ most
+    const [told, real] = runs.map(r => r.moves.finish), apart = r => Math.abs(real[r] - told[r]);
+    const shown = state.rank >= 0 ? [state.rank] : [...told.keys()].sort((a, b) => apart(b) - apart(a)).slice(0, 4);
+    return [["done after", ...runs.map(r => r.name)], ...shown.map(r => [who(r), inUnit(told[r]), inUnit(real[r])])];
+  }
   function facts() {
-    let text = "";
+    const { moves, from, to, waits, byRank, waited } = run;
+    let text = runs.length < 2 ? "" : table(`Shown: ${run.name}`, sideBySide());
     if (state.chunk !== null) {
       const hops = journey(state.chunk);
       text += table(`Journey of chunk ${state.chunk}: ${counted(hops.length, "hop")}`, hops.slice(0, 60).map(h => [button(inUnit(h.land), `time:${h.land}`), `${who(h.from)} ${h.reduce ? "adds to" : "→"} ${who(h.to)}`]));
@@ -249,21 +277,27 @@ begin(async () => {
     return found;
   }
   function chooseChunk(chunk) { state.chunk = chunk === null || !(chunk >= 0 && chunk < data.chunks) ? null : chunk; drawLanes(); show(); }
-  const ratio = data.bound ? `, ${(data.length / data.bound).toFixed(3)} times the lower bound of ${inUnit(data.bound)} (${data.witness})` : "";
+  function chooseRun(index) {
+    run = runs[index];
+    if ($("run")) $("run").value = index;
+    fit();
+  }
+  const ratio = data.bound ? `, ${(runs[0].seconds / data.bound).toFixed(3)} times the lower bound of ${inUnit(data.bound)} (${data.witness})` : "";
+  const real = runs.length < 2 ? "" : ` Measured: ${inUnit(runs[1].seconds)}, ${(runs[1].seconds / runs[0].seconds).toFixed(3)} times the prediction.`;
   return {
-    moves, waits, waited, journey, doing, chooseChunk, use, facts, draw, drawRow,
+    runs, get moves() { return run.moves; }, get waits() { return run.waits; }, get waited() { return run.waited; }, get events() { return run.events; },
+    journey, doing, chooseChunk, chooseRun, use, facts, draw, drawRow,
     spots: () => spots, edges: () => edges, bendOf: bend, radius: () => radius, head, inFlight: () => inFlight,
-    events: [...new Set([0, ...moves.begin, ...moves.land])].sort((a, b) => a - b),
-    label: rank => `rank ${rank}`,
     isMarked: row => row.ranks.some(r => data.late[r] || data.slow[r]),
-    result: `Predicted: done after ${inUnit(data.length)}${ratio}.`,
-    options: `<label>chunk <input id="chunk" type="number" min="0" max="${data.chunks - 1}" placeholder="all"></label> <label><input id="use" type="checkbox"> use of links</label>`,
+    result: `Predicted: done after ${inUnit(runs[0].seconds)}${ratio}.${real}`,
+    options: (runs.length < 2 ? "" : `<label>shows <select id="run">${runs.map((r, i) => `<option value="${i}">${r.name}`).join("")}</select></label> `) + `<label>chunk <input id="chunk" type="number" min="0" max="${data.chunks - 1}" placeholder="all"></label> <label><input id="use" type="checkbox"> use of links</label>`,
     legend: `<i class="key" style="background:var(--copy)"></i>copies<i class="key" style="background:var(--reduce)"></i>adds<i class="key" style="background:var(--good)"></i>done<i class="key" style="background:var(--absent)"></i>not come yet<i class="key" style="border:2px solid var(--bad)"></i>late (dashed) or slow` + (data.bound ? ` &nbsp;<i class="key line"></i>lower bound` : ""),
     say: () => `${counted(inFlight, "message")} under way. ` + (state.rank >= 0 ? doing(state.rank) + "." : ""),
     go: () => {},
     fit() { surface("ground"); surface("net"); place(); drawGround(); },
     listen() {
       $("chunk").oninput = e => chooseChunk(e.target.value === "" ? null : +e.target.value);
+      if ($("run")) $("run").onchange = e => chooseRun(+e.target.value);
       $("use").onchange = e => { showUse = e.target.checked; drawGround(); };
       $("net").onclick = e => {
         const v = hit(e.offsetX, e.offsetY);

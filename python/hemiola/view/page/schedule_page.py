@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of a page about one simulated schedule. The page works out waits and a chunk's journey from them."""
+"""The numbers of a page about one simulated schedule, and a real run of it. The page works out waits and a chunk's
+journey from them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,11 @@ from hemiola.arguments.names import as_kind
 from hemiola.bounds import LowerBound, lower_bound
 from hemiola.errors import ArgumentError
 from hemiola.simulate import Timeline
+from hemiola.transfers.recorded import measured_operation
 from hemiola.units import format_bytes, format_seconds
-from hemiola.view.page.packing import column, ragged, ticks
+from hemiola.view.page.packing import MOST_RANKS, MOST_ROWS, column, ragged, ticks
 from hemiola.view.topology_layout import lay_out
 
-_MOST_RANKS, _MOST_TRANSFERS = 4096, 500_000
 #: Above this many ranks hosts are folded; without hosts, so many folds of neighbouring ranks are made.
 _MOST_UNFOLDED, _FOLDS = 100, 32
 #: Vertices that a layout by distances may have, whose time grows with their cube.
@@ -28,30 +30,40 @@ _WHOLE_TIME = 10_000
 
 def refuse_large(schedule: Schedule | ScheduleFile) -> None:
     """Raise ArgumentError for more than a page can show, before anything is simulated."""
-    found, most = schedule.rank_count, _MOST_RANKS
+    found, most = schedule.rank_count, MOST_RANKS
     if found > most:
         raise ArgumentError(
             f"a page shows at most {most:,} ranks, found {found:,}; show fewer, or draw a picture"
         )
-    if schedule.transfer_count > _MOST_TRANSFERS:
+    if schedule.transfer_count > MOST_ROWS:
         raise ArgumentError(
-            f"a page shows at most {_MOST_TRANSFERS:,} transfers, found {schedule.transfer_count:,}; use fewer chunks"
+            f"a page shows at most {MOST_ROWS:,} transfers, found {schedule.transfer_count:,}; use fewer chunks"
         )
     if schedule.transfer_count == 0:
         ranks = "1 rank" if found == 1 else f"{found:,} ranks"
         raise ArgumentError(f"expected a schedule that moves something, found {ranks} and no transfer")
 
 
-def schedule_data(timeline: Timeline, title: str) -> dict[str, Any]:
-    """Return all that the page knows: names, places, links with their use, and a row per transfer with bytes."""
+def schedule_data(
+    timeline: Timeline, title: str, measured: Sequence[NDArray[np.void]] | None = None
+) -> dict[str, Any]:
+    """Return all that the page knows: names, places, links with their use, and a row per message, predicted or real."""
     schedule, topology, conditions = timeline.schedule, timeline.topology, timeline.conditions
     if not isinstance(schedule, Schedule):
         raise ArgumentError(f"a page needs a Schedule in memory, found a {type(schedule).__name__}; load it")
-    length = timeline.seconds
-    if timeline.nbytes == 0 or length <= 0 or len(timeline.spans) == 0:
+    if timeline.nbytes == 0 or timeline.seconds <= 0 or len(timeline.spans) == 0:
         raise ArgumentError(
             "expected a schedule that moves bytes, found buffers of 0 bytes; give a larger size"
         )
+    runs = {"predicted": timeline.messages}
+    length = timeline.seconds
+    if measured is not None:
+        runs["measured"] = real = measured_operation(measured, topology.rank_count)
+        _check_same(runs["predicted"], real)
+        if len(real) > MOST_ROWS:
+            raise ArgumentError(f"a page shows at most {MOST_ROWS:,} measured messages, found {len(real):,}")
+        length = max(length, float(real["land_s"].max()), float(real["leave_s"].max()))
+    pairs, rows = _pairs(topology, list(runs.values()))
     bound = _bound(timeline, schedule)
     kind = schedule.collective.kind
     return {
@@ -67,10 +79,10 @@ def schedule_data(timeline: Timeline, title: str) -> dict[str, Any]:
         "names": topology.names,
         "late": {str(rank): seconds for rank, seconds in conditions.late.items() if seconds > 0},
         "slow": {str(rank): factor for rank, factor in conditions.slow_ranks.items() if factor > 1},
-        "finish": column(ticks(timeline.finish_s, length)),
         **_places(topology),
         **_links(timeline),
-        **_transfers(timeline, schedule),
+        **pairs,
+        "runs": [_run(name, messages, rows, timeline, length) for name, messages in runs.items()],
     }
 
 
@@ -114,48 +126,67 @@ def _places(topology: Topology) -> dict[str, Any]:
     }
 
 
+def _check_same(predicted: NDArray[np.void], real: NDArray[np.void]) -> None:
+    """Raise ArgumentError unless real messages carry the transfers of the prediction."""
+    carried = np.repeat(real, real["chunk_count"])
+    first = np.repeat(np.cumsum(real["chunk_count"]) - real["chunk_count"], real["chunk_count"])
+    carried["chunk"] += (np.arange(len(carried)) - first).astype(np.int32)
+    fields = ["step", "src", "dst", "chunk"]
+    told, found = (np.unique(run[fields].copy()) for run in (predicted, carried))
+    if not np.array_equal(told, found):
+        raise ArgumentError(
+            f"expected measured messages of the predicted schedule, found those of another one: of {len(told):,} "
+            f"transfers {np.isin(told, found).sum():,} are among the {len(found):,} measured ones"
+        )
+
+
 def _links(timeline: Timeline) -> dict[str, Any]:
     links = timeline.topology.links
-    use = np.minimum(timeline.link_busy_s / timeline.seconds, 1.0) * _WHOLE_TIME
+    return {"linkSrc": column(links["src"]), "linkDst": column(links["dst"]), "wholeTime": _WHOLE_TIME}
+
+
+def _pairs(topology: Topology, runs: Sequence[NDArray[np.void]]) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    """Return the pairs of ranks that exchange a message, with their ways, packed; and as rows."""
+    ends = np.concatenate([np.column_stack([run["src"], run["dst"]]) for run in runs]).astype(np.int64)
+    pairs = np.unique(ends, axis=0)
+    routes = paths(topology, [(int(a), int(b)) for a, b in pairs])
+    return {"pairSrc": column(pairs[:, 0]), "pairDst": column(pairs[:, 1]), "routes": ragged(routes)}, pairs
+
+
+def _run(
+    name: str, messages: NDArray[np.void], pairs: NDArray[np.int64], timeline: Timeline, length: float
+) -> dict[str, Any]:
+    """Return a row per message, by its beginning, and the use of links; times after it are told as differences."""
+    if name == "predicted":
+        seconds, finish_s = timeline.seconds, timeline.finish_s
+    else:
+        seconds, finish_s = float(messages["land_s"].max()), _finish_s(messages, timeline.topology.rank_count)
+    start = ticks(messages["begin_s"], length)
+    pair = np.searchsorted(
+        pairs[:, 0] * MOST_RANKS + pairs[:, 1],
+        messages["src"].astype(np.int64) * MOST_RANKS + messages["dst"],
+    )
+    use = np.minimum(timeline.link_busy_s / seconds, 1.0) * _WHOLE_TIME
     return {
-        "linkSrc": column(links["src"]),
-        "linkDst": column(links["dst"]),
+        "name": name,
+        "seconds": seconds,
+        "count": len(messages),
+        "finish": column(ticks(finish_s, length)),
         "linkUse": column(np.rint(use).astype(np.int64)),
-        "wholeTime": _WHOLE_TIME,
-    }
-
-
-def _transfers(timeline: Timeline, schedule: Schedule) -> dict[str, Any]:
-    """Return a row per transfer that carries bytes, by its beginning; times after it are told as differences."""
-    used, begin, leave, land = sending_times(timeline)
-    moved = np.asarray(schedule.transfers)[used]
-    order = np.lexsort((moved["dst"], moved["src"], begin))
-    moved, begin, leave, land = moved[order], begin[order], leave[order], land[order]
-    ends = np.column_stack([moved["src"], moved["dst"]]).astype(np.int64)
-    pairs, pair = np.unique(ends, axis=0, return_inverse=True)
-    routes = paths(timeline.topology, [(int(a), int(b)) for a, b in pairs])
-    start = ticks(begin, timeline.seconds)
-    return {
-        "count": len(moved),
-        "pairSrc": column(pairs[:, 0]),
-        "pairDst": column(pairs[:, 1]),
-        "routes": ragged(routes),
-        "pair": column(pair.ravel()),
+        "pair": column(pair),
         "begin": column(np.diff(start, prepend=0)),
-        "leave": column(ticks(leave, timeline.seconds) - start),
-        "land": column(ticks(land, timeline.seconds) - start),
-        "chunk": column(moved["chunk"]),
-        "step": column(moved["step"]),
-        "reduce": column(moved["reduce"]),
+        "leave": column(ticks(messages["leave_s"], length) - start),
+        "land": column(ticks(messages["land_s"], length) - start),
+        "chunk": column(messages["chunk"]),
+        "chunks": column(messages["chunk_count"]),
+        "step": column(messages["step"]),
+        "reduce": column(messages["reduce"]),
     }
 
 
-def sending_times(
-    timeline: Timeline,
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the transfers with bytes, when each began and ended to leave its rank, and when it landed."""
-    spans = timeline.spans[np.argsort(timeline.spans["start_s"], kind="stable")]
-    used, first, place = np.unique(spans["transfer"], return_index=True, return_inverse=True)
-    land = np.zeros(len(used))
-    np.maximum.at(land, place, spans["arrival_s"])
-    return used.astype(np.int64), spans["start_s"][first], spans["end_s"][first], land
+def _finish_s(messages: NDArray[np.void], rank_count: int) -> NDArray[np.float64]:
+    """Return when each rank's last message had left or landed."""
+    found = np.zeros(rank_count)
+    np.maximum.at(found, messages["src"], messages["leave_s"])
+    np.maximum.at(found, messages["dst"], messages["land_s"])
+    return found

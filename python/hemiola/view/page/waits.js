@@ -21,15 +21,16 @@ function waitsOf(moves, from, to) {
   for (const wait of waits) wait.root = rootOf(moves, waits, ended, wait);
   return waits;
 }
-function lastLanding(moves, landings, after, until, chunk) {
+// The last message to land in a time; of those with a chunk of the message `next` where there is one.
+function lastLanding(moves, landings, after, until, next) {
   let found = -1;
   for (const i of landings)
-    if (moves.land[i] <= until + NEAR && moves.land[i] > after + NEAR && (chunk < 0 || moves.chunk[i] === chunk)
+    if (moves.land[i] <= until + NEAR && moves.land[i] > after + NEAR && (next < 0 || shareChunk(moves, i, next))
       && (found < 0 || moves.land[i] >= moves.land[found])) found = i;
   return found;
 }
 function causeOf(moves, landings, next, after) {
-  const own = lastLanding(moves, landings, after, moves.begin[next], moves.chunk[next]);
+  const own = lastLanding(moves, landings, after, moves.begin[next], next);
   if (own >= 0) return { by: own, for: moves.src[own], why: `chunk ${moves.chunk[own]}` };
   const peer = moves.dst[next];
   if ((data.late[peer] || 0) > after) return { by: -1, for: peer, why: "it to come" };
@@ -37,6 +38,7 @@ function causeOf(moves, landings, next, after) {
   if (any >= 0) return { by: any, for: moves.src[any], why: `chunk ${moves.chunk[any]}, whose turn is before` };
   return { by: -1, for: peer, why: "a free link to it" };
 }
+const shareChunk = (moves, a, b) => moves.chunk[a] < moves.chunk[b] + moves.chunks[b] && moves.chunk[b] < moves.chunk[a] + moves.chunks[a];
 // Follow the chain of waits back to the rank that held up the others.
 function rootOf(moves, waits, ended, wait) {
   let held = wait, rank = wait.for;

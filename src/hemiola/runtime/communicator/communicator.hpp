@@ -155,6 +155,10 @@ class Communicator {
   std::vector<PortWatch::PairShares> pair_shares(const Check& interrupted = {});
   /// The bytes that the wire has carried for the operations so far, by rank; nothing to and from this rank itself.
   std::vector<Payload> payloads(const Check& interrupted = {});
+  /// The latest messages with their times, where CommunicatorOptions says so. Waits for no operation.
+  std::vector<RecordedTransfer> recorded_transfers() const {
+    return connection_.recorder == nullptr ? std::vector<RecordedTransfer>() : connection_.recorder->latest();
+  }
   /// In which format the values went that this rank has sent where messages may leave zeros out.
   SentForms sent_forms(const Check& interrupted = {});
 

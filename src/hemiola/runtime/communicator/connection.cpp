@@ -2,6 +2,7 @@
 #include "hemiola/runtime/communicator/connection.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/communicator/wire_choice.hpp"
@@ -37,7 +38,7 @@ std::shared_ptr<std::byte> memory_of_port(const Members& members, const std::vec
 }
 
 /// Programs and their executor use the wire as it wants to be used.
-void follow_traits(const Members& members, Connection* c) {
+void follow_traits(const Members& members, std::size_t recorded_transfers, Connection* c) {
   const WireTraits& traits = c->wire->traits();
   c->compile.rules = traits.messages;
   c->compile.ports = traits.ports;
@@ -51,7 +52,16 @@ void follow_traits(const Members& members, Connection* c) {
     c->ports = std::make_shared<PortWatch>(c->control.figures.get(), std::move(meter), traits.slow,
                                            members.now_ns());
   }
-  c->executor = std::make_unique<Engine>(c->wire.get(), engine);
+  if (recorded_transfers == 0) {
+    c->executor = std::make_unique<Engine>(c->wire.get(), engine);
+    return;
+  }
+  c->compile.names_transfers = true;
+  auto recorder = std::make_unique<TransferRecorder>(recorded_transfers, engine.meter);
+  engine.meter = recorder.get();
+  recorder->stand_around(std::make_unique<Engine>(c->wire.get(), engine));
+  c->recorder = recorder.get();
+  c->executor = std::move(recorder);
 }
 
 bool are_on_one_host(const Members& members) {
@@ -98,7 +108,7 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
   if (options.has_messages) c.message_wire = std::move(wires.back());
   if (control_bytes > 0) c.control = control->connect(grounded, deadline);
   c.compile.keep_inputs = options.keep_inputs;
-  follow_traits(members, &c);
+  follow_traits(members, options.recorded_transfers, &c);
   return c;
 }
 

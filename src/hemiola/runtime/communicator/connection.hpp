@@ -2,6 +2,7 @@
 // The connection of one communicator's ranks: a control plane, a wire, and an executor over it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "hemiola/runtime/control/control.hpp"
 #include "hemiola/runtime/executor/executor.hpp"
 #include "hemiola/runtime/executor/program/compile.hpp"
+#include "hemiola/runtime/executor/transfer_recorder.hpp"
 #include "hemiola/runtime/health/arrival_meter.hpp"
 #include "hemiola/runtime/session/members.hpp"
 #include "hemiola/runtime/wire/wire_kind.hpp"
@@ -25,6 +27,7 @@ struct CommunicatorOptions {
   std::vector<std::string> ucx_libraries = {};  ///< as of WireRequest
   bool has_messages = true;                     ///< ranks may send each other messages
   std::shared_ptr<const ControlKind> control;   ///< null: 'local' on one host, 'hosts' between several
+  std::size_t recorded_transfers = 0;           ///< so many messages' times are kept; 0: none, at no cost
   std::string terms = {};  ///< as of connect_wires; they tell communicators of the same ranks apart
 };
 
@@ -35,6 +38,7 @@ struct Connection {
   std::shared_ptr<PortWatch> ports;    ///< null where nobody watches them
   CompileOptions compile;
   std::unique_ptr<Executor> executor;
+  const TransferRecorder* recorder = nullptr;  ///< the executor, where it records
 };
 
 /// A control plane by its name: 'local' or 'hosts'; null for no name. Throws ArgumentError.

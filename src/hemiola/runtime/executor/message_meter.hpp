@@ -14,6 +14,7 @@ struct MeteredMessage {
   Rank peer{0};
   bool sending = false;
   std::int64_t bytes = 0;
+  std::int32_t task = 0;  ///< of the program
 };
 
 class MessageMeter {

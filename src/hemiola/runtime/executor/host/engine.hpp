@@ -93,7 +93,8 @@ class Engine final : public Executor {
   std::byte* at(const Place& place) const { return regions_.at(place); }
   MeteredMessage metered(const Task& o) const {
     const Channel& channel = program_->channels[static_cast<std::size_t>(o.channel)];
-    return {o.lane, channel.peer, channel.sending, program_->forms.empty() ? o.bytes : coder_.bytes_of(o)};
+    return {o.lane, channel.peer, channel.sending, program_->forms.empty() ? o.bytes : coder_.bytes_of(o),
+            static_cast<std::int32_t>(&o - program_->tasks.data())};
   }
   std::size_t bytes(Region region) const {
     return static_cast<std::size_t>(program_->bytes[static_cast<int>(region)]);

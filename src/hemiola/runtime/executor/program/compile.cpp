@@ -154,6 +154,7 @@ class Compiler {
   TaskIndex add_task(TaskKind kind, std::int64_t bytes);
   TaskIndex add_message_task(TaskKind kind, const Turn& turn);
   void enlist(TaskIndex task, const Message& message, std::int64_t key);
+  void name_transfers(TaskIndex task, const Message& message);
   void add_piece(const SlotAccess& access, const Turn& turn);
   void take_pieces(TaskIndex task);
   void take_saves(TaskIndex task);
@@ -245,6 +246,13 @@ void Compiler::enlist(TaskIndex index, const Message& m, std::int64_t key) {
   lane.tasks.push_back(index);
 }
 
+void Compiler::name_transfers(TaskIndex index, const Message& m) {
+  const Transfer& first = part_.transfers[static_cast<std::size_t>(m.first_transfer)];
+  program_.carried_transfers.resize(static_cast<std::size_t>(index) + 1);
+  program_.carried_transfers.back() = {static_cast<std::int32_t>(m.step),
+                                       static_cast<std::int32_t>(first.chunk), m.transfer_count, m.reduce};
+}
+
 /// Joins the access's bytes to the piece before if they continue it.
 void Compiler::add_piece(const SlotAccess& access, const Turn& turn) {
   Piece piece{.at = memory_.place(access.at, access.slot, turn.slice),
@@ -302,6 +310,7 @@ TaskIndex Compiler::add_message_task(TaskKind kind, const Turn& turn) {
   for (const Piece& piece : pieces_) bytes += piece.bytes;
   const TaskIndex index = add_task(kind, bytes);
   enlist(index, message(turn), turn.key);
+  if (options_.names_transfers) name_transfers(index, message(turn));
   return index;
 }
 

@@ -29,10 +29,11 @@ struct CompileOptions {
       false;           ///< receive the summands of one step side by side, and add it in order afterwards
   InBlocks in_blocks;  ///< nothing is joined where a block ends
   Coding coding = Coding::none;  ///< messages bring their size and may leave zeros out; the same on all ranks
+  bool names_transfers = false;  ///< the program says which transfers each message carries
 };
 
 /// Deterministic: both ends of each pair derive matching messages from the same schedule and options (`in_place`,
-/// `keep_inputs`, `in_blocks`, `land_at_once` and `ports` may differ between ranks).
+/// `keep_inputs`, `in_blocks`, `land_at_once`, `names_transfers` and `ports` may differ between ranks).
 ///
 /// Throws ArgumentError when the rank's part cannot be run: see trace_slots, BufferLayout, and a wanted chunk that
 /// never comes. Time and memory are linear in the rank's own transfers times slices, plus the chunk count.

@@ -148,8 +148,19 @@ struct Exchange {
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
+/// The transfers of the schedule that a message carries, or a slice of them.
+struct CarriedTransfers {
+  std::int32_t step = -1;
+  std::int32_t chunk = -1;  ///< the first
+  std::int32_t chunk_count = 0;
+  bool reduce = false;
+
+  friend bool operator==(const CarriedTransfers&, const CarriedTransfers&) = default;
+};
+
 struct Program {
   std::vector<Task> tasks;
+  std::vector<CarriedTransfers> carried_transfers;  ///< by task; empty unless somebody wants to know
   std::vector<Piece> pieces;
   Coding coding = Coding::none;
   std::vector<CodedForm> forms;  ///< of a coded program; see CodedForms

@@ -20,7 +20,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 def missing() -> str:
     """Return the reason why no page can be opened here, or nothing."""
     if not any(map(shutil.which, _NAMES)):
-        return "no Chromium: none of " + ", ".join(_NAMES) + " is on the PATH"
+        return "no browser: none of " + ", ".join(_NAMES) + " is on the PATH (apt install chromium)"
     try:
         import websocket  # noqa: F401
     except ImportError:
