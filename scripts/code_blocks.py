@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code blocks of the docs. Those of a page run in a folder: its Python as one script, then its shell blocks.
+"""The code blocks of the docs. Those of a page run in a folder: first its Python, then its shell blocks.
 
 A block runs as it stands, unless a note in the line above it, which no reader sees, says otherwise:
 `<!-- block: needs a GPU -->`. NOTES has the notes that there are."""
@@ -87,9 +87,8 @@ def run(page: Path, folder: Path, *, timeout_s: float, long: bool = False) -> st
     for block in found:
         if block.kind == "saved as FILE":
             (folder / block.file).write_text(block.text)
-    if script := [block for block in found if block.language == "python" and not block.note]:
-        text = "\n".join(["import hemiola as hm", *(_guarded(block.text) for block in script)])
-        (folder / "script.py").write_text(text)
+    for script in _scripts([block for block in found if block.language == "python" and not block.note]):
+        (folder / "script.py").write_text(script)
         printed.append(_done([sys.executable, "script.py"], folder, timeout_s, page))
     for block in found:
         if block.language == "sh" and block.note in (("", "long") if long else ("",)):
@@ -121,6 +120,16 @@ def readers_files(folder: Path) -> None:
     (folder / "train.py").write_text("import hemiola as hm\n\nhm.init().barrier()\n")
     for name in ("examples", "benchmarks"):
         (folder / name).symlink_to(ROOT / name)
+
+
+def _scripts(found: list[Block]) -> list[str]:
+    """Join Python blocks to scripts: one that imports hemiola begins its own."""
+    scripts = [""]
+    for block in found:
+        if re.search(r"^import hemiola as hm$", block.text, re.M):
+            scripts.append("")
+        scripts[-1] += _guarded(block.text) + "\n"
+    return [f"import hemiola as hm\n{script}" for script in scripts if script]
 
 
 def _guarded(block: str) -> str:
