@@ -51,6 +51,7 @@ FORMS = [
     a_benchmark("endurance", "--kills 1 --stops 1 --closes 1 --operations 20 --ranks 2"),
     a_benchmark("fuzz_cli", "--count 20 --processes 2 --workers 1"),
     a_benchmark("healing", "--help"),
+    a_benchmark("page_frames", may_miss=True),
     a_benchmark("judge", "--ranks 8 --repeats 1", may_miss=True),
     a_benchmark("late_found", "--calls 1 --size 4KiB --bandwidth 20MB/s", may_miss=True),
     a_benchmark("late_soak", "--collectives 20"),
