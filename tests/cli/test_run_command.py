@@ -466,3 +466,8 @@ def test_a_run_is_written_beside_its_prediction_as_a_page_and_as_a_trace(hemiola
         refused = hemiola(*words, "--html", wrong)
         assert refused.is_users_mistake(), refused
         assert refused.err.count("\n") == 1  # before anything was measured
+    for few in (("-n", 1), ("-n", 2, "-a", "", "--peer", "gloo")):
+        refused = hemiola("run", "all_reduce", "64KiB", *few, "--trace", tmp_path / "few.json")
+        assert refused.is_users_mistake(), refused
+        assert "expected 2 ranks or more and an algorithm" in refused.err
+    assert not (tmp_path / "few.json").exists()

@@ -137,6 +137,8 @@ def run(
         repeats=repeats,
         recorded=_most_recorded(count) if html or trace else 0,
     )
+    if html or trace:
+        _check_recorded(contest, count)
     question = _question(contest, algorithm, schedule or [], emulate, changes, speeds) | {"remarks": remarks}
     comparison = _compared(contest, question, as_json, job)
     if job is not None and job.rank != 0:
@@ -357,6 +359,16 @@ def _most_recorded(rank_count: int) -> int:
     from hemiola.view.page.packing import MOST_ROWS
 
     return MOST_ROWS // rank_count
+
+
+def _check_recorded(contest: Contest, rank_count: int) -> None:
+    """Raise ArgumentError where no message would be recorded."""
+    ours = len(contest.algorithms) + len(contest.schedules)
+    if rank_count == 1 or ours == 0:
+        raise ArgumentError(
+            "--html and --trace show messages of ours: expected 2 ranks or more and an algorithm or schedule, found "
+            f"{counted(rank_count, 'rank')} and {ours} of the latter"
+        )
 
 
 def _show_recording(comparison: Comparison, html: Path | None, trace: Path | None, as_json: bool) -> None:
