@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import hemiola as hm
+from hemiola.arguments.names import as_kind
 from hemiola.errors import ArgumentError, HemiolaError
 from hemiola.machine.capacity import describe_machine
 from hemiola.measure.pattern import REDUCING, ROOTED, Pattern
@@ -89,7 +90,7 @@ def damaged(count: int, ranks: int, seed: int) -> Iterator[hm.Schedule]:
 
 def outcome(comm: hm.Communicator, schedule: hm.Schedule, unchecked: bool) -> Outcome:
     """Run one schedule on known data, as one of the ranks."""
-    kind, chunks = schedule.collective.kind, schedule.chunk_count
+    kind, chunks = as_kind(schedule.collective.kind), schedule.chunk_count
     pattern = Pattern(kind, comm.rank_count, _ELEMENTS * chunks * comm.rank_count, np.dtype(np.int64))
     options: dict[str, Any] = {"op": "sum"} if kind in REDUCING else {}
     options |= {"root": pattern.root} if kind in ROOTED else {}

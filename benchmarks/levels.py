@@ -28,7 +28,7 @@ from hemiola.whole_file import write_whole
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "results" / "levels.md"
 
-KINDS = ("all_gather", "reduce_scatter")
+KINDS: tuple[hm.Kind, ...] = ("all_gather", "reduce_scatter")
 MB = 1_000_000
 MESSAGE_S = 1e-6
 
@@ -65,7 +65,7 @@ MACHINES = (
 )
 
 
-def task_of(network: hm.Topology, kind: str, nbytes: int) -> Task:
+def task_of(network: hm.Topology, kind: hm.Kind, nbytes: int) -> Task:
     return Task(kind, network.rank_count, nbytes, port_speed(network), hm.Conditions(), 0, network)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import hemiola as hm
 
-KINDS = ("all_reduce", "all_gather", "reduce_scatter")
+KINDS: tuple[hm.Kind, ...] = ("all_reduce", "all_gather", "reduce_scatter")
 #: Operations follow each other for so many bytes, beside which what a NIC lets pass unpaid after a pause is little.
 _AT_ONCE_BYTES = 16 << 20
 
@@ -40,7 +40,7 @@ def operation_of(
 
 
 def measured(
-    comm: hm.Communicator, network: hm.Topology, kind: str, nbytes: int, rounds: int
+    comm: hm.Communicator, network: hm.Topology, kind: hm.Kind, nbytes: int, rounds: int
 ) -> dict[str, Any]:
     """Return one row's figures."""
     operation, wrong = operation_of(comm, kind, nbytes)

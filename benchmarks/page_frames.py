@@ -67,7 +67,7 @@ def frames_of(window: Browser, page: Path) -> dict[str, Any]:
 
 def is_met(row: dict[str, Any]) -> bool:
     """Return whether a page keeps to the goals."""
-    return row["median"] <= MEDIAN_MS and row["p95"] <= P95_MS and row["bytes"] <= MOST_BYTES
+    return bool(row["median"] <= MEDIAN_MS and row["p95"] <= P95_MS and row["bytes"] <= MOST_BYTES)
 
 
 def show(rows: Sequence[dict[str, Any]], console: Console) -> None:

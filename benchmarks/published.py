@@ -32,7 +32,7 @@ class Box:
     published: tuple[float, float]
     source: str
     reason: str = ""
-    kind: str = "all_reduce"
+    kind: hm.Kind = "all_reduce"
     nbytes: int = 1 << 30
     in_switch: bool = False
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import hemiola as hm
 
-KINDS = (
+KINDS: tuple[hm.Kind, ...] = (
     "all_reduce",
     "all_gather",
     "reduce_scatter",
@@ -38,7 +38,7 @@ class Problem:
     """A collective with all that its time depends on."""
 
     topology: hm.Topology
-    kind: str
+    kind: hm.Kind
     root: int
     nbytes: int
     conditions: hm.Conditions

@@ -31,7 +31,7 @@ class Setting:
     seed: int
     label: str
     topology: hm.Topology
-    kind: str
+    kind: hm.Kind
     root: int
     nbytes: int
     conditions: hm.Conditions

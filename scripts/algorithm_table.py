@@ -97,7 +97,7 @@ def figures(a: hm.algorithms.Algorithm) -> list[str]:
     return [a.sizes, a.chunks_formula, a.steps_formula, a.bytes_formula, a.formula]
 
 
-def section(kind: str) -> str:
+def section(kind: hm.Kind) -> str:
     """Return the heading, table and explanations of one collective's algorithms."""
     algorithms = [hm.algorithms.get(name) for name in hm.algorithms.names(kind)]
     columns = ["algorithm", "paper", "ranks", "chunks", "steps", "sent", "seconds"]

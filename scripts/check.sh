@@ -8,7 +8,7 @@ echo "== format";     git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-ru
                       ruff format --check -q python papers tests benchmarks scripts packaging
 echo "== lint";       ruff check -q python papers tests benchmarks scripts packaging
 echo "== types";      mypy
-                      MYPYPATH=python:benchmarks:scripts mypy benchmarks/*.py scripts/*.py examples/*.py
+                      MYPYPATH=python:benchmarks:scripts:tests mypy benchmarks/*.py scripts/*.py examples/*.py
 echo "== layers";     python scripts/check_layers.py
                       imports=$(lint-imports --no-logo --no-cache) || { echo "$imports"; exit 1; }
 echo "== words";      pytest -q --tb=line tests/docs/test_{changelog,decisions,links,prose}.py

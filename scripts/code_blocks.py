@@ -106,7 +106,7 @@ def readers_files(folder: Path) -> None:
     import numpy as np
 
     import hemiola as hm
-    from job_records import killed_job  # type: ignore[import-not-found]
+    from job_records import killed_job
 
     switch = hm.topologies.switch(8, latency_s=50e-6, bandwidth=125e6)
     for name in ("cluster.yaml", "a.yaml", "b.yaml"):

@@ -175,7 +175,7 @@ def test_meshes_that_make_no_sense_are_refused(
 
 @pytest.mark.parametrize("bandwidth", [0.0, -1e9, float("inf"), float("nan"), 1e-300, [1e9, float("inf")]])
 def test_links_that_no_topology_has_are_refused(bandwidth: float | list[float]) -> None:
-    with pytest.raises(ArgumentError, match="all_reduce_mesh_trees: expected a bandwidth above 0 B/s"):
+    with pytest.raises(ArgumentError, match=r"expected a (finite )?bandwidth above 0 B/s"):
         hm.algorithms.all_reduce_mesh_trees(
             [3, 3], ["line", "line"], latency_s=1e-6, bandwidth=bandwidth, nbytes=8
         )

@@ -144,6 +144,7 @@ def _right() -> dict[str, Any]:
         "dst": 0,
         "encoded": hm.codecs.encode(np.zeros(4)),
         "file": "nowhere/at/all",
+        "state": np.zeros(4),
         "subject": topology,
         "factor": 2.0,
         "factors": {0: 2.0},
