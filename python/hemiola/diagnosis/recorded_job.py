@@ -182,17 +182,16 @@ class RecordedJob:
             for one in self.failures:
                 after = f"{format_seconds(one.ended_s - noticed)} later"
                 when = "noticed it first" if one is self.failures[0] else after
-                found.append(
-                    JobFinding(
-                        one.rank, one.ended_s, f"{when}, in {one.name}: {one.error}{self._awaited(one.rank)}"
-                    )
-                )
+                found.append(JobFinding(one.rank, one.ended_s, f"{when}, in {one.name}: {self._reason(one)}"))
         found += [JobFinding(rank, None, "has left no record") for rank in self.missing if rank != first]
         return tuple(found)
 
-    def _awaited(self, rank: int) -> str:
-        ranks = [f"{count} of rank {src}" for src, count in self.waited_for(rank)]
-        return f" Messages that had not come: {', '.join(ranks)}." if ranks else ""
+    def _reason(self, failed: RecordedOperation) -> str:
+        """Return an operation's error, and whose messages its rank still waited for."""
+        ranks = [f"{count} of rank {src}" for src, count in self.waited_for(failed.rank)]
+        if not ranks:
+            return failed.error
+        return f"{failed.error.removesuffix('.')}. Messages that had not come: {', '.join(ranks)}."
 
     @cached_property
     def late_calls(self) -> tuple[LateCall, ...]:

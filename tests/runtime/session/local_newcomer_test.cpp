@@ -98,7 +98,8 @@ TEST_P(NewcomersOf, AreSeatedBehindTheMembersByTheirNumbers) {
   // The last newcomer may not have said yet that it is ready: agree until all are in.
   std::vector<Rank> known = numbers_of(members);
   Sessions present = members;
-  for (int round = 0; known != wanted && round < 1000; ++round) {
+  const Deadline deadline(kLimit_s);
+  for (int round = 0; known != wanted && !deadline.passed(); ++round) {
     const auto answers = agreed(present, "round " + std::to_string(round), admitting);
     for (const auto& answer : answers) ASSERT_EQ(answer, answers.front());
     known = answers.front();
