@@ -51,7 +51,7 @@ SECTIONS = {
         "verify": "Prove that schedules are right, or name their faults.",
     },
     "Look": {
-        "view": "Look at a schedule as chunks by steps, at measured and predicted times as bars, or at a job's records.",
+        "view": "Look at a schedule as chunks by steps, at times measured and predicted, or at a job's records.",
         "topology": "Show, convert and draw networks.",
     },
     "Job": {

@@ -74,7 +74,7 @@ def view(
     slow: options.Slow = None,
     as_json: options.Json = False,
 ) -> None:
-    """Look at a schedule as chunks by steps, at measured and predicted times as bars, or at a job's records.
+    """Look at a schedule as chunks by steps, at times measured and predicted, or at a job's records.
 
     In a cell, 0>1 copies rank 0's chunk to rank 1, and 0+1 adds it to rank 1's; 0.2 is rank 0's second scratch
     slot. A schedule's JSON lists its transfers. A wrong schedule is shown, too, after its first fault; exit code 1.
