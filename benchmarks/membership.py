@@ -29,8 +29,8 @@ _BEFORE, _AFTER = 300, 50
 
 def train(comm: hm.Communicator, steps: int, victim: bool, leaver: bool) -> dict[str, float]:
     """Run operations until the members have changed, and some more; return the pause and an ordinary operation."""
-    x, times, pause_s = np.ones(128), [], 0.0
-    step = 0
+    x, times = np.ones(128), list[float]()
+    pause_s, step = 0.0, 0
     while not pause_s or step:
         if victim and len(times) == _BEFORE:
             os.kill(os.getpid(), signal.SIGKILL)
