@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training loop of processes that come and go: a program of its own, one process a rank.
 
-    python membership_ranks.py NAME RANK RANKS STEPS [leave=STEP] [stay=STEPS] [die=STEP]
+    python membership_ranks.py NAME RANK RANKS STEPS [leave=STEP] [stay=STEPS] [die=STEP] [until=COUNT]
 
-RANK is "new" of a newcomer. SIGUSR1 has a rank leave. In the folder READY it notes
-that it has come. Prints what it saw, and whether its weights are those of an
+RANK is "new" of a newcomer. A process trains for so many steps, and until there are so many ranks. SIGUSR1 has it
+leave. In the folder READY it notes that it has come. It prints what it saw, and whether its weights are those of an
 undisturbed run."""
 
 from __future__ import annotations
@@ -66,10 +66,13 @@ def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[st
     signal.signal(signal.SIGUSR1, lambda *_: wants_to_leave.append(1))
     first = step
     (Path(os.environ["READY"]) / str(os.getpid())).touch()
-    while step < steps:
+    while step < steps or comm.rank_count < events.get("until", 0):
         if step == events.get("die"):
             os.kill(os.getpid(), signal.SIGKILL)
-        if wants_to_leave or step in (events.get("leave"), first + events.get("stay", steps)):
+        if wants_to_leave or step in (
+            events.get("leave"),
+            first + events["stay"] if "stay" in events else None,
+        ):
             comm.leave()
         begin = time.perf_counter()
         try:
@@ -95,7 +98,7 @@ def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[st
     comm.all_reduce(np.zeros(1))
     return {
         "sizes": sizes,
-        "right": bool(np.allclose(weights, undisturbed(steps), rtol=1e-9, atol=1e-12)),
+        "right": bool(np.allclose(weights, undisturbed(step), rtol=1e-9, atol=1e-12)),
         "pauses": pauses,
         "lost": lost,
         "descriptors": len(os.listdir("/proc/self/fd")),
