@@ -10,10 +10,11 @@ from pathlib import Path
 
 from hemiola.cli.output import answer
 from hemiola.errors import HemiolaError
-from papers import ROOT, optcc, pccl, spccl, stragglar, tacos
+from papers import ROOT, optcc, pccl, spccl, stragglar, tacos, workloads
 from papers.tacos import scale
 
-PAPERS = {paper.name: paper for paper in (optcc.PAPER, pccl.PAPER, spccl.PAPER, stragglar.PAPER, tacos.PAPER)}
+_ALL = (optcc.PAPER, pccl.PAPER, spccl.PAPER, stragglar.PAPER, tacos.PAPER, workloads.PAPER)
+PAPERS = {paper.name: paper for paper in _ALL}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCCL's Figures 1 to 4 and 6 to 11 under two columns of constants, the planner's choices, and more ranks.
 
-Figure 5 is a drawing, Figure 12 needs a model of the workload."""
+Figure 5 is a drawing; papers/workloads has Figure 12."""
 
 from __future__ import annotations
 

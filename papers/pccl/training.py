@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figure 2 by formula: the bytes that sharded training gathers and scatters; Table 1's models; and why Figure 12 is not
-here."""
+"""Figure 2 by formula: the bytes that sharded training gathers and scatters; and Table 1's models."""
 
 from __future__ import annotations
 
@@ -94,9 +93,4 @@ def figure_2(report: Report, command: str) -> None:
         rows.append((model.name, model.layers, model.hidden, model.parameters / 1e9, *cells))
     columns = ("FSDP, both", "ZeRO-3, gathered", "ZeRO-3, scattered", "AxoNN, whole", "AxoNN, of 8")
     report.table("figure_2", ("model", "layers", "hidden", "10⁹ parameters", *columns), rows)
-    report.text(
-        "**Figure 12** (batch times of ZeRO-3 with these models) is not made again here. It needs a model of the "
-        "workload: the computation between the collectives, their hidden share, and their order. Without "
-        "that, a time of a collective says nothing about the time of a batch; "
-        "a later version brings it."
-    )
+    report.text("**Figure 12**, batches of ZeRO-3 with these models, is in [workloads.md](workloads.md).")

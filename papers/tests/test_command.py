@@ -43,5 +43,5 @@ def test_it_runs_from_a_clone() -> None:
         [sys.executable, "-m", "papers", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert ended.returncode == 0, ended.stderr
-    for paper in ("optcc", "pccl", "spccl", "stragglar", "tacos"):
+    for paper in ("optcc", "pccl", "spccl", "stragglar", "tacos", "workloads"):
         assert paper in ended.stdout

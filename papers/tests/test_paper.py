@@ -10,11 +10,11 @@ import pytest
 
 from hemiola.errors import ArgumentError
 from hemiola.progress import ProgressBar
-from papers import optcc, pccl, spccl, stragglar, tacos
+from papers import optcc, pccl, spccl, stragglar, tacos, workloads
 from papers.paper import Paper
 from papers.report import Report
 
-PAPERS = [optcc.PAPER, pccl.PAPER, spccl.PAPER, stragglar.PAPER, tacos.PAPER]
+PAPERS = [optcc.PAPER, pccl.PAPER, spccl.PAPER, stragglar.PAPER, tacos.PAPER, workloads.PAPER]
 REPORTS = Path(__file__).parents[2] / "docs" / "results"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hemiola.draw`: a picture of a topology, schedule, plan, timeline, sweep or arrivals."""
+"""`hemiola.draw`: a picture of a topology, schedule, plan, timeline, sweep, training step or arrivals."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from hemiola.planner import Plan
 from hemiola.simulate import Timeline
 from hemiola.sweep import Sweep
 from hemiola.view.algorithm_time import AlgorithmTime
+from hemiola.workload import WhatIf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,22 +45,22 @@ class _Picture:
 
 @typed
 def draw(
-    subject: Topology | Schedule | Timeline | Plan | Sweep | Arrivals,
+    subject: Topology | Schedule | Timeline | Plan | Sweep | WhatIf | Arrivals,
     ax: Axes | None = None,
     *,
     topology: Topology | None = None,
     columns: int = 2,
     bandwidth: bool = False,
 ) -> Axes:
-    """Draw a topology, schedule, timeline, plan, sweep or arrivals with Matplotlib.
+    """Draw a topology, schedule, timeline, plan, sweep, training step or arrivals with Matplotlib.
 
     A small schedule is a panel per step with arrows between ranks; a larger one a matrix of ranks by steps. A timeline
-    shows each rank's sending and waits, a plan its alternatives beside the bound, a sweep times over sizes, arrivals
-    the delays of the last rank.
+    shows each rank's sending and waits, a plan its alternatives beside the bound, a sweep times over sizes, a
+    training step the streams of its roles, arrivals the delays of the last rank.
 
     Parameters
     ----------
-    subject : Topology, Schedule, Timeline, Plan, Sweep or Arrivals.
+    subject : Topology, Schedule, Timeline, Plan, Sweep, WhatIf or Arrivals.
     ax : matplotlib.axes.Axes, optional; axes to draw into. None: those of a new figure, `Axes.figure`.
     topology : Topology, optional; where the ranks of a schedule stand. None: on a circle.
     columns : 1 or 2, how many of a paper's columns a new figure is wide: 3.5 or 7.2 inches.
@@ -105,7 +106,7 @@ def draw(
 
 
 def _picture_of(
-    subject: Topology | Schedule | Timeline | Plan | Sweep | Arrivals,
+    subject: Topology | Schedule | Timeline | Plan | Sweep | WhatIf | Arrivals,
     topology: Topology | None,
     columns: int,
     bandwidth: bool,
@@ -120,6 +121,8 @@ def _picture_of(
         return _plan(subject)
     if isinstance(subject, Sweep):
         return _sweep(subject, columns, bandwidth=bandwidth)
+    if isinstance(subject, WhatIf):
+        return _step(subject)
     return _arrivals(subject)
 
 
@@ -213,6 +216,19 @@ def _sweep(table: Sweep, columns: int, *, bandwidth: bool) -> _Picture:
 
     made = swept(table, columns, bandwidth=bandwidth)
     return _Picture(made.title, made.told, made.shape, made.paint)
+
+
+def _step(found: WhatIf) -> _Picture:
+    from hemiola.view.training_step import paint_step, rows_of
+
+    told = [
+        f"{found.rank_count:,} ranks",
+        *([found.topology_name] if found.topology_name else []),
+        *([found.parallel.in_words()] if found.parallel.in_words() else []),
+        *found.conditions.in_words(),
+    ]
+    shape = 0.05 * len(rows_of(found))
+    return _Picture(f"{found.name}: a step, predicted", told, shape, lambda axes: paint_step(axes, found))
 
 
 def _arrivals(arrivals: Arrivals) -> _Picture:

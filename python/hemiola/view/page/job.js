@@ -12,7 +12,7 @@ begin(async () => {
   const lateness = i => lastTo.get(`${c.rank[i]} ${data.groups[c.opGroup[i]]} ${what(i)}`) || 0;
   const state_ = i => data.states[c.opState[i]];
   const isMissing = rank => data.missing.includes(rank);
-  const failedAt = data.findings.length && data.findings[0].at !== null ? data.findings[0].at : data.length;
+  const failedAt = data.first !== null ? data.findings[0].at : data.length;
   const link = rank => button(`rank ${rank}`, `rank:${rank}`);
   const table = (heading, cells) => cells.length ? `<h2>${heading}</h2><table>${cells.map(r => `<tr>${r.map(cell => `<td>${cell}</td>`).join("")}</tr>`).join("")}</table>` : "";
   const when = time => time === null ? "" : button(inUnit(time), `time:${time}`);

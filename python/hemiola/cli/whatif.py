@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hemiola whatif`: a training step on a network, predicted, and its gain over other libraries' schedules."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from hemiola.cli import options
+from hemiola.cli.inputs import read_topology
+from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
+from hemiola.cli.output import answer, fitted, printable, table, written
+from hemiola.cli.question import conditions_asked, network_asked
+from hemiola.cli.values import read_conditions
+from hemiola.units import format_bytes, format_seconds
+from hemiola.workload import Parallel, WhatIf
+from hemiola.workload import whatif as predict
+from hemiola.workload.parallel import parse_parallel
+
+
+@with_groups
+def whatif(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="TRACE|MODEL",
+            help="A model by name, with parameters behind a colon (gpt-7b, transformer:layers=24,width=2048), or a "
+            "trace: ASTRA-sim's text, Chakra's, PyTorch's profiler's file, or a folder of PyTorch's traces.",
+        ),
+    ],
+    topology_file: Annotated[
+        Path,
+        typer.Option(
+            "--topology", "-t", metavar="TOPOLOGY", help="Topology file, as 'hemiola plan' reads it."
+        ),
+    ],
+    parallel: Annotated[
+        Parallel | None,
+        typer.Option(
+            "--parallel",
+            metavar="NAME=VALUE,…",
+            parser=options.reads(parse_parallel),
+            help="dp, tp, pp and ep: ranks of each kind of group; zero=1…3 or fsdp; prefetch, bucket, micro, skew, "
+            "quantized. By default each rank has a replica.",
+        ),
+    ] = None,
+    late: options.Late = None,
+    slow: options.Slow = None,
+    density: options.Density = 1.0,
+    changes: LinkChanges = NO_CHANGES,
+    speeds: LinkSpeeds = NO_SPEEDS,
+    overlap_loss: Annotated[
+        float,
+        typer.Option(
+            "--overlap-loss",
+            metavar="SHARE",
+            help="Share of its speed that computation loses beside communication, from 0 to below 1.",
+        ),
+    ] = 0.0,
+    chart: options.Chart = None,
+    as_json: options.Json = False,
+) -> None:
+    """Predict a training step: computation, hidden and exposed communication, and the gain over other libraries.
+
+    Example: hemiola whatif gpt-7b --topology cluster.yaml --parallel tp=8 --late 7=50ms
+    """
+    topology = read_topology(topology_file, speeds, changes).topology
+    conditions = read_conditions(late, slow, topology.rank_count, density, topology)
+    found = predict(subject, topology, conditions, parallel=parallel, overlap_loss=overlap_loss)
+    if chart is not None:
+        _draw(found, chart)
+    asked = {
+        **network_asked(topology, topology_file, changes, speeds),
+        **conditions_asked(conditions),
+        "subject": printable(subject),
+        "overlap_loss": overlap_loss,
+    }
+    answer(
+        as_json,
+        {**asked, **_data(found)},
+        _libraries(found),
+        _calls(found),
+        Padding(Text(found.explain()), (0, 0, 1, 1)),
+        *written(chart),
+    )
+
+
+def _draw(found: WhatIf, path: Path) -> None:
+    from hemiola.view import style
+    from hemiola.view.drawing import draw
+
+    style.save(style.figure_of(draw(found)), path)
+
+
+def _libraries(found: WhatIf) -> RenderableType:
+    """Return a table of the step's time by library."""
+    shown = table("schedules", "step", "Hemiola saves", title=_title(found), left=("schedules",))
+    shown.add_row("Hemiola", format_seconds(found.seconds), "", style="bold green")
+    for name, seconds in found.others.items():
+        shown.add_row(name, format_seconds(seconds), f"{found.gains[name]:.1%}")
+    shown.add_row("lower bound", format_seconds(found.bound_s), "")
+    return shown
+
+
+def _calls(found: WhatIf) -> RenderableType:
+    """Return a table of the collectives, the most exposed first."""
+    columns = ("collective", "groups of", "size", "times", "algorithm", "each", "over bound", "exposed")
+    shown = table(*columns, left=("collective", "algorithm"))
+    for call in found.calls:
+        shown.add_row(
+            f"{call.kind} ({call.group})",
+            f"{call.rank_count:,}",
+            format_bytes(call.nbytes),
+            f"{call.count:,}",
+            printable(call.algorithm),
+            format_seconds(call.seconds),
+            f"{call.seconds / call.bound_s:.2f}" if call.bound_s > 0 else "-",
+            format_seconds(call.exposed_s),
+        )
+    return fitted(shown, dropped=("over bound", "algorithm"), wrapped=("algorithm",))
+
+
+def _title(found: WhatIf) -> str:
+    split = found.parallel
+    return f"{found.name} on {found.rank_count:,} ranks: dp {split.dp:,}, tp {split.tp:,}, pp {split.pp:,}"
+
+
+def _data(found: WhatIf) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "rank_count": found.rank_count,
+        "parallel": asdict(found.parallel),
+        "seconds": found.seconds,
+        "compute_s": found.compute_s,
+        "hidden_s": found.hidden_s,
+        "exposed_s": found.exposed_s,
+        "waiting_s": found.waiting_s,
+        "role": found.role,
+        "bound_s": found.bound_s,
+        "libraries": [
+            {"library": name, "seconds": seconds, "saved": found.gains[name]}
+            for name, seconds in found.others.items()
+        ],
+        "calls": [asdict(call) for call in found.calls],
+        "limit": found.limit,
+        "assumptions": list(found.assumptions),
+        "explanation": found.explain(),
+    }

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cost of a call: its class of groups on a network, run by a library, under conditions. Costs are remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hemiola._core import Topology
+from hemiola.conditions import Conditions
+from hemiola.simulate import simulate
+from hemiola.workload.compared import MOST_TRANSFERS, compared
+from hemiola.workload.group_network import MOST_RANKS, GroupNetwork, group_network, ways_of
+from hemiola.workload.libraries import BOUND, HEMIOLA
+from hemiola.workload.parallel import Parallel
+from hemiola.workload.planned import bounded, planned
+from hemiola.workload.running import Cost
+from hemiola.workload.siblings import side_by_side
+from hemiola.workload.task import SEND, Call
+from hemiola.workload.timed import Timed
+
+#: Of plans around a late rank: a search with the usual effort takes longer than a question may.
+_LATE_EFFORT = 0.05
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices the calls of a step.
+
+    Attributes
+    ----------
+    topology : Topology of all ranks.
+    parallel : Parallel, settled.
+    conditions : Conditions: slow ranks, and the late ranks without their times.
+    library : str, one of `libraries.LIBRARIES`.
+    """
+
+    topology: Topology
+    parallel: Parallel
+    conditions: Conditions
+    library: str
+
+    def __call__(self, call: Call, spread_s: float) -> Cost:
+        """Return the cost of a call from its last rank's arrival, so many seconds behind the first.
+
+        Parameters
+        ----------
+        call : Call.
+        spread_s : float >= 0.
+
+        Returns
+        -------
+        Cost
+
+        Raises
+        ------
+        ArgumentError
+            Ranks of a group have no way to each other.
+        """
+        if call.kind == SEND:
+            return _sent(self.topology, self.parallel, call.nbytes)
+        punctual = self._cost(call, 0.0)
+        if spread_s <= 0 or self.library not in (HEMIOLA, BOUND) or punctual.seconds == 0:
+            return punctual
+        least_s = punctual.seconds * self._after_arrival(call)
+        seconds = float(np.interp(spread_s, [0.0, punctual.seconds], [punctual.seconds, least_s]))
+        return Cost(seconds, punctual.use, punctual.algorithm, punctual.source)
+
+    def _after_arrival(self, call: Call) -> float:
+        """Return the share of a collective's time that is left where its last rank comes as late as that time.
+
+        It hardly depends on the size: the plan is made for a power of two of bytes.
+        """
+        nbytes = 1 << max(10, call.nbytes.bit_length() - 1)
+        alike = replace(call, nbytes=nbytes)
+        punctual_s = self._cost(alike, 0.0).seconds
+        return min(1.0, self._cost(alike, punctual_s).seconds / punctual_s) if punctual_s else 1.0
+
+    def _cost(self, call: Call, late_s: float) -> Cost:
+        return _priced(
+            self.topology, self.parallel, self.conditions, self.library, call.kind, call.nbytes, call.group,
+            call.density, call.skew, late_s,
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=32)
+def network_of(topology: Topology, parallel: Parallel, conditions: Conditions, group: str) -> GroupNetwork:
+    """Return the network of a class of groups; those of the latest questions are kept."""
+    return group_network(topology, parallel.groups(group), conditions)
+
+
+@lru_cache(maxsize=1024)
+def _priced(
+    topology: Topology,
+    parallel: Parallel,
+    conditions: Conditions,
+    library: str,
+    kind: str,
+    nbytes: int,
+    group: str,
+    density: float,
+    skew: float,
+    late_s: float,
+) -> Cost:
+    network = network_of(topology, parallel, conditions, group)
+    now = network.conditions(conditions, late_s=late_s, density=density)
+    if library == HEMIOLA:
+        effort = _LATE_EFFORT if late_s else 1.0
+        found = planned(network.topology, kind, nbytes, now, skew, effort)
+    elif library == BOUND:
+        found = bounded(network.topology, kind, nbytes, now, skew)
+    else:
+        found = compared(library, network.topology, kind, nbytes, now.slow_ranks)
+        if kind == "all_to_all" and skew > 1:
+            found = replace(found, seconds=found.seconds * skew, schedule=None)
+    if late_s:
+        return Cost(max(0.0, found.seconds - late_s), None, found.algorithm, found.source)
+    return _of_class(network, found, nbytes, conditions)
+
+
+def _of_class(network: GroupNetwork, found: Timed, nbytes: int, conditions: Conditions) -> Cost:
+    """Return the cost of all groups at once: simulated together where that is small, else by shares of links."""
+    groups, schedule = network.groups, found.schedule
+    if schedule is not None and 1 < len(groups) <= MOST_TRANSFERS // max(1, schedule.transfer_count):
+        whole = network.whole
+        made = side_by_side(schedule, groups, whole.rank_count)
+        slow = Conditions(slow=conditions.slow)
+        timeline = simulate(made, whole, nbytes * len(groups), slow, unchecked=True)
+        use = np.minimum(timeline.link_busy_s / max(timeline.seconds, 1e-12), 1.0)
+        return Cost(timeline.seconds, use, found.algorithm, found.source)
+    share = None if found.source == "bound" else network.use(found.busy_s, found.seconds)
+    return Cost(found.seconds, share, found.algorithm, found.source)
+
+
+def _near(topology: Topology, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the pairs whose ways are looked at: of many ranks those that begin in the first host."""
+    nodes = np.asarray(topology.nodes)
+    is_large = topology.rank_count > MOST_RANKS
+    return pairs[nodes[pairs[:, 0]] == nodes[pairs[0, 0]]] if is_large else pairs
+
+
+@lru_cache(maxsize=256)
+def _sent(topology: Topology, parallel: Parallel, nbytes: int) -> Cost:
+    """Return the cost of messages from all ranks of each stage to the next at once."""
+    pairs = [(int(src), int(dst)) for src, dst in _near(topology, parallel.groups("pp"))]
+    ways = ways_of(topology, pairs)
+    links = np.asarray(topology.links)
+    loads = np.bincount(np.concatenate([np.asarray(way) for way in ways]), minlength=len(links))
+    busy_s = loads * nbytes / links["bandwidth"]
+    latency_s = max(float((links["latency_s"] + links["message_s"])[way].sum()) for way in ways)
+    seconds = latency_s + float(busy_s.max())
+    return Cost(seconds, busy_s / seconds if seconds > 0 else None, "send", "formula")

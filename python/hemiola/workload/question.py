@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hemiola.whatif`: a training step on a network, predicted, and its gain over other libraries' schedules."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+
+from hemiola._core import Topology
+from hemiola.arguments import typed
+from hemiola.conditions import Conditions
+from hemiola.errors import ArgumentError
+from hemiola.topology.named_nics import settled
+from hemiola.workload.accounting import Account, account, main_role
+from hemiola.workload.lateness import with_late_rank
+from hemiola.workload.libraries import BOUND, HEMIOLA, OTHERS
+from hemiola.workload.model import Model
+from hemiola.workload.parallel import MOST_RANKS, Parallel
+from hemiola.workload.prediction import CallCost, WhatIf, call_in_words
+from hemiola.workload.pricing import Prices
+from hemiola.workload.programs import step_of
+from hemiola.workload.reading import model_or_step
+from hemiola.workload.running import Ran, run
+from hemiola.workload.task import SEND, Call, Step
+
+#: The share of a step above which one thing is its limit.
+_MOST_OF_IT = 0.5
+
+_ASSUMPTIONS = (
+    "Memory is not modelled: whether the model fits is not asked.",
+    "All groups of a class run at the same time. Collectives that overlap share links fairly, and "
+    "computation runs at "
+    "full speed beside them.",
+    "Other libraries run their algorithms at the network's speed, with no software cost of their own. ring: "
+    "one ring. "
+    "nccl-like: the faster of rings over all NICs and double binary trees. pccl-like: rings inside hosts, "
+    "halving and "
+    "doubling between them.",
+)
+
+
+def _assumptions(now: Conditions, split: Parallel) -> tuple[str, ...]:
+    """Return what is assumed of every question, and of this one's conditions."""
+    late = ("Other libraries do nothing before a late rank comes.",) if now.late else ()
+    sparse = (
+        ("Zeros are left out at the speed of this machine's cores; other libraries send them.",)
+        if now.density < 1
+        else ()
+    )
+    eighth = ("The codec of eight bits takes no time, and every library has it.",) if split.quantized else ()
+    return (*_ASSUMPTIONS, *late, *sparse, *eighth)
+
+
+@typed
+def whatif(
+    trace_or_model: Model | Step | str | os.PathLike[str],
+    topology: Topology,
+    conditions: Conditions | None = None,
+    *,
+    parallel: Parallel | None = None,
+    overlap_loss: float = 0.0,
+) -> WhatIf:
+    """Predict a training step on a network, and the gain of Hemiola's schedules.
+
+    Parameters
+    ----------
+    trace_or_model : a model, such as `hemiola.workload.models.transformer` makes; the text of one, such as "gpt-7b" or
+        "transformer:layers=24,width=2048,batch=4"; or the path of a trace.
+    topology : Topology, whose ranks take part, all of them.
+    conditions : Conditions, optional. Late ranks begin the step so many seconds late; slow ranks and NICs have slow
+        links; the density is that of gradients.
+    parallel : Parallel, optional; by default every rank has a replica (DDP).
+    overlap_loss : float in [0, 1), the share of its speed that computation loses beside communication.
+
+    Returns
+    -------
+    WhatIf
+
+    Raises
+    ------
+    ArgumentError
+        The degrees of parallelism do not multiply to the topology's ranks, there are fewer layers than stages, a text
+        names no model, or a number is out of its range.
+    FormatError
+        A trace is malformed; the message names file and place.
+    OSError
+        A trace cannot be read.
+
+    Notes
+    -----
+    A collective costs the simulated time of its plan, all groups of its class at once. Ranks that do the same are one
+    role, so that the number of tasks does not grow with ranks. Costs of the latest collectives are remembered. Model:
+    docs/decisions/0069-workloads.md.
+    """
+    told = conditions or Conditions()
+    _check(topology, told, overlap_loss)
+    network, now = settled(topology, told)
+    split = (parallel or Parallel()).on(topology.rank_count)
+    asked = model_or_step(trace_or_model) if not isinstance(trace_or_model, Model | Step) else trace_or_model
+    step = _recorded(asked, split, now) if isinstance(asked, Step) else _step(asked, split, now)
+    ran = {
+        library: run(step, Prices(network, split, now, library), overlap_loss=overlap_loss)
+        for library in (HEMIOLA, *OTHERS, BOUND)
+    }
+    own = ran[HEMIOLA]
+    role = main_role(own)
+    spent = account(own, role)
+    calls = _calls(own, role, spent, Prices(network, split, now, HEMIOLA), Prices(network, split, now, BOUND))
+    return WhatIf(
+        step.name,
+        topology.name,
+        topology.rank_count,
+        split,
+        told,
+        own.seconds,
+        spent.compute_s,
+        spent.hidden_s,
+        spent.exposed_s,
+        spent.waiting_s,
+        role,
+        calls,
+        {name: ran[name].seconds for name in OTHERS},
+        ran[BOUND].seconds,
+        _limit(own, spent, calls, now, Prices(network, split, now, BOUND)),
+        (*step.assumptions, *_assumptions(now, split)),
+        own,
+    )
+
+
+def _check(topology: Topology, told: Conditions, overlap_loss: float) -> None:
+    if topology.rank_count > MOST_RANKS:
+        raise ArgumentError(
+            f"whatif: expected a topology of at most {MOST_RANKS:,} ranks, found {topology.rank_count:,}"
+        )
+    if not (0 <= overlap_loss < 1 and math.isfinite(overlap_loss)):
+        raise ArgumentError(f"whatif: expected an overlap_loss in [0, 1), found {overlap_loss}")
+    for noun, ranks in (("late", told.late), ("slow", told.slow_ranks)):
+        for rank in ranks:
+            if not 0 <= rank < topology.rank_count:
+                raise ArgumentError(
+                    f"whatif: expected {noun} ranks from 0 to {topology.rank_count - 1:,}, found rank {rank}"
+                )
+
+
+def _recorded(step: Step, split: Parallel, now: Conditions) -> Step:
+    """Return a trace's step, scaled to the ranks; of late ranks the latest counts."""
+    if step.tensor_ranks and split.tp != step.tensor_ranks:
+        raise ArgumentError(
+            f"whatif: '{step.name}' has groups of {step.tensor_ranks} neighbours; expected parallel "
+            f"tp={step.tensor_ranks}, found tp={split.tp}"
+        )
+    late_s = max(now.late.values(), default=0.0)
+    return with_late_rank(step, late_s) if late_s > 0 else step
+
+
+def _step(model: Model, split: Parallel, now: Conditions) -> Step:
+    """Return a model's step; of late ranks of one stage the latest counts."""
+    late: dict[int, float] = {}
+    for rank, seconds in now.late.items():
+        stage = rank // (split.dp * split.tp)
+        late[stage] = max(late.get(stage, 0.0), seconds)
+    return step_of(
+        model, split, late={stage: at_s for stage, at_s in late.items() if at_s > 0}, density=now.density
+    )
+
+
+def _calls(ran: Ran, role: str, spent: Account, prices: Prices, bounds: Prices) -> tuple[CallCost, ...]:
+    """Return the main role's calls, the most exposed first."""
+    counts: dict[Call, int] = {}
+    for task in ran.step.tasks:
+        if task.call is not None and role in task.roles:
+            counts[task.call] = counts.get(task.call, 0) + task.call.count
+    found: dict[tuple[str, str, int], CallCost] = {}
+    for call, count in counts.items():
+        exposed_s = spent.exposed_by.get(call, 0.0)
+        key = (call.kind, call.group, call.nbytes)
+        if key in found:
+            old = found[key]
+            found[key] = replace(old, count=old.count + count, exposed_s=old.exposed_s + exposed_s)
+            continue
+        cost, bound = prices(call, 0.0), bounds(call, 0.0)
+        size = 2 if call.kind == SEND else prices.parallel.groups(call.group).shape[1]
+        found[key] = CallCost(
+            call.kind,
+            call.group,
+            size,
+            call.nbytes,
+            count,
+            cost.algorithm,
+            cost.seconds,
+            bound.seconds,
+            exposed_s,
+        )
+    return tuple(sorted(found.values(), key=lambda one: -one.exposed_s))
+
+
+def _limit(ran: Ran, spent: Account, calls: tuple[CallCost, ...], now: Conditions, bounds: Prices) -> str:
+    """Say in a sentence what the step waits for."""
+    shares = {"compute": spent.compute_s, "exposed": spent.exposed_s, "waiting": spent.waiting_s}
+    most = max(shares, key=lambda name: shares[name])
+    share = shares[most] / ran.seconds if ran.seconds else 0.0
+    word = "limit" if share >= _MOST_OF_IT else "largest part"
+    if most == "compute" or not ran.seconds:
+        return f"The {word} is computation, {share:.1%} of the step."
+    if most == "waiting":
+        what = "a late rank" if now.late else "other pipeline stages"
+        return f"The {word} is waiting for {what}, {share:.1%} of the step."
+    first = calls[0]
+    witness = "" if first.kind == SEND else _witness(first, bounds)
+    over = f", {first.seconds / first.bound_s:.2f} times its bound" if first.bound_s > 0 else ""
+    return f"The {word} is communication, {share:.1%} of the step, most of it {call_in_words(first)}{over}{witness}."
+
+
+def _witness(call: CallCost, bounds: Prices) -> str:
+    return f": {bounds(Call(call.kind, call.nbytes, call.group), 0.0).algorithm}"
