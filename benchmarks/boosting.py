@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """LightGBM's distributed training over Hemiola and over its own sockets, which take turns on local ranks.
 
-LightGBM reduces the histograms of features block by block, a block for each rank, and gathers the best splits. It takes
-functions for both (`LGBM_NetworkInitWithFunctions`). Here these are `reduce_scatter_blocks` and `all_gather_blocks`.
-Goals: the same model, and no longer than sockets. Needs `pip install lightgbm`.
+LightGBM reduces the histograms of features block by block, a block for each rank, and gathers the best splits. Here
+`hemiola.lightgbm.Network` does both. Goals: the same model, and no longer than sockets. Needs `hemiola[lightgbm]`.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import hashlib
-import importlib
-import os
 import socket
 import statistics
 import sys
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -35,92 +30,30 @@ PARAMETERS = {
     "objective": "regression", "num_leaves": 31, "verbose": -1, "num_threads": 1, "deterministic": True,
     "force_row_wise": True, "seed": 1, "tree_learner": "data", "pre_partition": True,
 }  # fmt: skip
-#: LightGBM's functions: the reducer's and those that it calls, with its integers of 32 bits.
-_INTS, _MEMORY = ctypes.POINTER(ctypes.c_int32), ctypes.c_void_p
-REDUCER = ctypes.CFUNCTYPE(None, _MEMORY, _MEMORY, ctypes.c_int, ctypes.c_int32)
-REDUCE_SCATTER = ctypes.CFUNCTYPE(
-    None, _MEMORY, ctypes.c_int32, ctypes.c_int, _INTS, _INTS, ctypes.c_int, _MEMORY, ctypes.c_int32,
-    ctypes.POINTER(_MEMORY),
-)  # fmt: skip
-ALL_GATHER = ctypes.CFUNCTYPE(
-    None, _MEMORY, ctypes.c_int32, _INTS, _INTS, ctypes.c_int, _MEMORY, ctypes.c_int32
-)
-
-
-def shown(address: int, nbytes: int) -> np.ndarray:
-    """Return LightGBM's memory as an array."""
-    found: np.ndarray = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
-    return found
-
-
-def ends_process(function: Callable[..., None]) -> Callable[..., None]:
-    """Have an error end the process: LightGBM's functions cannot say that they failed."""
-
-    @wraps(function)
-    def guarded(*arguments: Any) -> None:
-        try:
-            function(*arguments)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(3)
-
-    return guarded
-
-
-def functions_of(comm: hm.Communicator) -> tuple[Any, Any]:
-    """Return LightGBM's two functions on a communicator."""
-    n, me = comm.rank_count, comm.rank
-    checked: set[int] = set()
-
-    def check_sum(address: int) -> None:
-        """Refuse a reducer that does not add doubles."""
-        if address not in checked:
-            a, b = np.array([1.5, 2.0]), np.array([10.0, 20.0])
-            ctypes.cast(address, REDUCER)(a.ctypes.data, b.ctypes.data, 8, 16)
-            assert b.tolist() == [11.5, 22.0]
-            checked.add(address)
-
-    def reduce_scatter(
-        given: int, size: int, _: int, begins: Any, sizes: Any, __: int, out: int, ___: int, reducer: Any
-    ) -> None:
-        check_sum(reducer[0])
-        values = shown(given, size).view(np.float64)
-        blocks = [values[begins[i] // 8 : (begins[i] + sizes[i]) // 8] for i in range(n)]
-        comm.reduce_scatter_blocks(blocks, out=shown(out, sizes[me]).view(np.float64))
-
-    def all_gather(given: int, _: int, begins: Any, sizes: Any, __: int, out: int, size: int) -> None:
-        room = shown(out, size)
-        blocks = [room[begins[i] : begins[i] + sizes[i]] for i in range(n)]
-        comm.all_gather_blocks(shown(given, sizes[me]), blocks)
-
-    return REDUCE_SCATTER(ends_process(reduce_scatter)), ALL_GATHER(ends_process(all_gather))
 
 
 def trained(rounds: int, ports: Sequence[int]) -> tuple[str, float]:
     """Train as a rank, by sockets where ports are given; return the model's hash and its seconds after one tree."""
-    lightgbm = importlib.import_module("lightgbm")
-    library = lightgbm.basic._LIB
-    with hm.init(timeout_s=60) as comm:
+    import lightgbm
+
+    from hemiola.lightgbm import Network
+
+    with hm.init(timeout_s=60) as comm, nullcontext() if ports else Network(comm):
         n, me = comm.rank_count, comm.rank
         rng = np.random.default_rng(0)
         x = rng.standard_normal((ROWS, FEATURES))
         y = 2 * x[:, 0] + np.sin(3 * x[:, 1]) + x[:, 2] * x[:, 3] + 0.1 * rng.standard_normal(ROWS)
         own = slice(me * ROWS // n, (me + 1) * ROWS // n)
         parameters = PARAMETERS | {"num_machines": n}
-        functions = functions_of(comm)
         if ports:
             machines = ",".join(f"127.0.0.1:{port}" for port in ports)
             parameters |= {"machines": machines, "local_listen_port": ports[me], "time_out": 2}
-        else:
-            addresses = (ctypes.cast(function, _MEMORY) for function in functions)
-            assert library.LGBM_NetworkInitWithFunctions(n, me, *addresses) == 0
         ends_s: list[float] = []
         model = lightgbm.train(
             parameters, lightgbm.Dataset(x[own], y[own]), rounds,
             callbacks=[lambda _: ends_s.append(time.monotonic())],
         )  # fmt: skip
         text = model.model_to_string().split("parameters:")[0]
-        library.LGBM_NetworkFree()
         return hashlib.sha1(text.encode()).hexdigest(), ends_s[-1] - ends_s[0]
 
 

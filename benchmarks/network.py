@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives between hosts, beside PyTorch's Gloo, Open MPI (its default and its ring) and MPICH in the same run.
+"""Collectives between hosts, beside PyTorch's Gloo, Open MPI (its default and its ring), MPICH and UCC in the same run.
 
 Hosts are network namespaces of this machine whose NICs are limited both ways (`hemiola cluster`), a rank on each.
 Contenders take turns, and those whose turn it is not are stopped. Every buffer is written before it is timed, and each
@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import history
+from contenders import present
 from hemiola.cluster import Cluster
 from hemiola.whole_file import write_whole
 from network_contenders import PEERS, contenders
@@ -52,7 +53,7 @@ class Row:
     peers: Sequence[str]
 
 
-_WITHOUT_RING = ("gloo", "openmpi", "mpich")  # which is an all-reduce's
+_WITHOUT_RING = ("gloo", "openmpi", "mpich", "ucc")  # which is an all-reduce's
 ROWS = {
     "all_reduce": Row(all_reduce, _LIMITED, PEERS),
     "all_gather": Row(all_gather, _LIMITED, _WITHOUT_RING),
@@ -71,7 +72,7 @@ def measure(options: argparse.Namespace, progress: Progress) -> Iterator[list[Me
         rows = [name for name in options.only if (hosts, rate) in ROWS[name].clusters]
         if hosts not in options.hosts:
             continue
-        peers = [peer for peer in options.peers if any(peer in ROWS[name].peers for name in rows)]
+        peers = [peer for peer in present(options.peers) if any(peer in ROWS[name].peers for name in rows)]
         with ExitStack() as stack:
             cluster = stack.enter_context(Cluster(hosts, rate=rate))
             started = stack.enter_context(contenders(cluster, ["hemiola", *peers]))

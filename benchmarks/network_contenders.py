@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hemiola, Gloo, Open MPI and MPICH on the hosts of a cluster on one machine, a rank a host, each started as its users
-start it and asked for one measurement at a time. Those whose turn it is not are stopped.
+"""Hemiola, Gloo, Open MPI, MPICH and UCC on the hosts of a cluster on one machine, a rank a host, each started as its
+users start it and asked for one measurement at a time. Those whose turn it is not are stopped.
 
 What was needed to see each at its best: Gloo and the MPIs are told the interface; MPICH takes libfabric's TCP, which is
 twice as fast here as its default; Open MPI yields when idle, since hosts share the machine's cores. `openmpi_ring` is
-Open MPI with the ring, since its default loses half on limited NICs."""
+Open MPI with the ring, since its default loses half on limited NICs. UCC yields where hosts share cores. UCX is told
+TCP and the interface, since hosts would find each other in shared memory."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from contenders import peer_python
+from contenders import UCC_SETTINGS, peer_python
 from hemiola.cluster import Cluster
 from meeting import PORT, meeting
 from remote_shell import RemoteShell
 
 RANK_SCRIPT = Path(__file__).resolve().parent / "network_rank.py"
-PEERS = ("gloo", "openmpi", "openmpi_ring", "mpich")
+PEERS = ("gloo", "openmpi", "openmpi_ring", "mpich", "ucc")
 _ENVIRONMENTS = {"openmpi_ring": "openmpi"}
 _START_LIMIT_S = 300
 _ANSWER_LIMIT_S = 300
@@ -144,7 +145,7 @@ def _start(cluster: Cluster, name: str, shell: RemoteShell, path: str) -> list[s
         words = ["-launcher", "rsh", "-launcher-exec", str(shell.script), "-iface", _NIC]
         words += ["-hosts", ",".join(names), "-ppn", "1", "-n", str(len(names))]
         return [_on(cluster, 0, [str(python.parent / "mpiexec"), *words, *order], own | _LIBFABRIC_TCP)]
-    own |= _meeting(cluster)
+    own |= _meeting(cluster) | (_UCX_TCP if name == "ucc" else {})
     return [
         _on(cluster, rank, order, own | {"HEMIOLA_RANK": str(rank), "RANK": str(rank)})
         for rank in range(len(names))
@@ -155,6 +156,7 @@ def _start(cluster: Cluster, name: str, shell: RemoteShell, path: str) -> list[s
 _QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR", "PYTHONWARNINGS": "ignore"}
 _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _LIBFABRIC_TCP = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": _NIC}
+_UCX_TCP = UCC_SETTINGS | {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": _NIC}
 
 
 def _mpirun(python: Path, names: Sequence[str], shell: Path, with_ring: bool) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shared_memory_rank import Hemiola, Library, Mpi, Operation, Torch, contribution
+from shared_memory_rank import Hemiola, Library, Mpi, Operation, Torch, Ucc, contribution
 
 LIBRARIES: dict[str, Callable[[], Library]] = {
     "hemiola": Hemiola,
@@ -24,6 +24,7 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
     "openmpi": Mpi,
     "openmpi_ring": Mpi,
     "mpich": Mpi,
+    "ucc": Ucc,
 }
 
 

@@ -179,14 +179,17 @@ def page(found: Sequence[Measured], command: str) -> str:
 
 
 def summary(found: Sequence[Measured]) -> str:
-    """Return the table of medians beside the peers."""
-    names = {
+    """Return the table of medians beside the peers, of those that have been measured."""
+    known = {
         "hemiola": "Hemiola",
         "gloo": "Gloo",
         "openmpi": "Open MPI",
         "openmpi_ring": "its ring",
         "mpich": "MPICH",
+        "ucc": "UCC",
     }
+    measured = {name for one in found for name in one.seconds}
+    names = {name: shown for name, shown in known.items() if name in measured}
     lines = [f"| | {' | '.join(names.values())} |", f"|---|{'--:|' * len(names)}"]
     for one in found:
         if one.row in ("all_reduce", "all_gather", "reduce_scatter"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives between processes of one machine, beside PyTorch's Gloo, Open MPI, MPICH and Intel MPI in the same run.
+"""Collectives between processes of one machine, beside PyTorch's Gloo, Open MPI, MPICH, Intel MPI and UCC in one run.
 
 Goals: no cell whose interval of the ratio to the fastest peer lies below 1, and 1.3 in the median cell. The interval is
 that of the median over the rounds, by their order, at 95 % or more. `again` is hemiola a second time, against itself.
@@ -32,7 +32,7 @@ from rich.progress import Progress
 
 import history
 from busy_processes import busy_processes
-from contenders import PEERS, ROOT, Contender, contender, repeats_for
+from contenders import PEERS, ROOT, Contender, contender, present, repeats_for
 from hemiola.cli.output import table
 from hemiola.machine.capacity import core_count, describe_machine
 from hemiola.units import format_bytes
@@ -234,7 +234,7 @@ def main() -> int:
     parser.add_argument("--chart", type=Path, default=ROOT / "build" / "benchmarks" / "shared_memory.png")
     history.add_option(parser)
     options = parser.parse_args()
-    names = ["hemiola", AGAIN, "hemiola_unkept", *options.peers]
+    names = ["hemiola", AGAIN, "hemiola_unkept", *present(options.peers)]
     limits = {nbytes: memory_limit_s(nbytes) for nbytes in options.sizes if nbytes >= 1 << 20}
     rows: list[dict[str, Any]] = []
     load = [os.getloadavg()[0]]

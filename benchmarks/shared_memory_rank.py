@@ -5,11 +5,13 @@ Runs in the contender's own environment, so it imports nothing but NumPy and tha
 "<collective> <bytes> <repeats>" from the harness's socket, shares them with the other ranks through the library itself,
 and answers "<seconds per operation> <wrong elements>"."""
 
+import ctypes
 import os
 import socket
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -126,6 +128,118 @@ class Torch(Library):
         return lambda: self._dist.reduce_scatter_tensor(piece, whole)
 
 
+#: Collectives by UCC's own numbers.
+UCC_KINDS = {
+    **{"all_gather": 1 << 0, "all_reduce": 1 << 2, "all_reduce_in_place": 1 << 2, "all_to_all": 1 << 3},
+    **{"barrier": 1 << 5, "broadcast": 1 << 6, "reduce_scatter": 1 << 12},
+}
+
+
+class UccRequest:
+    """A collective of UCC on certain memory, which can be run again and again."""
+
+    def __init__(self, calls: ctypes.CDLL, kind: int, src: np.ndarray | None, dst: np.ndarray | None) -> None:
+        memory = [
+            word for array in (src, dst) for word in (_address(array), 0 if array is None else array.size)
+        ]
+        arrays = [array for array in (src, dst) if array is not None]
+        of_floats = not arrays or arrays[0].dtype == np.float32
+        self._calls, self._arrays = calls, arrays  # which must outlive the request
+        self._request = ctypes.c_void_p(calls.ucc_calls_prepare(kind, *memory, of_floats))
+
+    def __call__(self) -> None:
+        self._calls.ucc_calls_run(self._request)
+
+    def __del__(self) -> None:
+        self._calls.ucc_calls_forget(self._request)
+
+
+class Addresses:
+    """Rank 0's connections to the others, over which UCC's ranks tell each other where they are."""
+
+    def __init__(self, rank: int, rank_count: int) -> None:
+        place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]) + 1
+        self._others: dict[int, socket.socket] = {}
+        if rank > 0:
+            self._others[0] = _connected(place)
+            self._others[0].sendall(bytes([rank]))
+            return
+        with socket.create_server(("", place[1])) as server:
+            for _ in range(1, rank_count):
+                other, _ = server.accept()
+                self._others[_received(other, 1)[0]] = other
+
+    def gather(self, own: bytes, rank_count: int) -> bytes:
+        """Return what all ranks have given, one behind the other."""
+        if 0 in self._others:
+            self._others[0].sendall(own)
+            return _received(self._others[0], rank_count * len(own))
+        everyone = own + b"".join(_received(self._others[rank], len(own)) for rank in range(1, rank_count))
+        for other in self._others.values():
+            other.sendall(everyone)
+        return everyone
+
+
+def _connected(place: tuple[str, int]) -> socket.socket:
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return socket.create_connection(place)
+        except ConnectionRefusedError:  # rank 0 is not there yet
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def _received(connection: socket.socket, size: int) -> bytes:
+    data = connection.recv(size, socket.MSG_WAITALL)
+    if len(data) != size:
+        raise ConnectionError(f"expected {size} bytes of another rank, found {len(data)}; has it ended?")
+    return data
+
+
+class Ucc(Library):
+    """UCC through ucc_calls.cpp, which contenders.py compiles."""
+
+    def __init__(self) -> None:
+        self.rank, self.rank_count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        addresses = Addresses(self.rank, self.rank_count)
+
+        def gather(own: int, everyone: int, size: int) -> None:
+            found = addresses.gather(ctypes.string_at(own, size), self.rank_count)
+            ctypes.memmove(everyone, found, len(found))
+
+        size, word, flag = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_bool
+        self._calls = ctypes.CDLL(str(Path(sys.prefix) / "ucc_calls.so"))
+        self._calls.ucc_calls_prepare.argtypes = [ctypes.c_uint64, word, size, word, size, flag]
+        self._calls.ucc_calls_prepare.restype = word
+        is_shared = len(os.sched_getaffinity(0)) < self.rank_count
+        self._gather = ctypes.CFUNCTYPE(None, word, word, size)(gather)  # kept, since the library calls it
+        self._calls.ucc_calls_join(self.rank, self.rank_count, flag(is_shared), self._gather)
+        self._barrier = UccRequest(self._calls, UCC_KINDS["barrier"], None, None)
+
+    def barrier(self) -> None:
+        self._barrier()
+
+    def share(self, order: np.ndarray) -> None:
+        UccRequest(self._calls, UCC_KINDS["broadcast"], order, None)()
+
+    def operation(self, collective: str, x: np.ndarray, y: np.ndarray, part: np.ndarray) -> Operation:
+        kind = UCC_KINDS[collective.removesuffix("_unkept")]
+        ends: dict[str, tuple[np.ndarray | None, np.ndarray | None]] = {
+            "all_reduce": (x, y),
+            "all_gather": (part, x),
+            "all_to_all": (x, y),
+            "broadcast": (x, None),
+            "reduce_scatter": (x, part),
+        }
+        return UccRequest(self._calls, kind, *ends.get(collective, (None, x)))
+
+
+def _address(array: np.ndarray | None) -> int | None:
+    return None if array is None else array.ctypes.data
+
+
 LIBRARIES: dict[str, Callable[[], Library]] = {
     "hemiola": Hemiola,
     "hemiola_again": Hemiola,
@@ -133,6 +247,7 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
     "openmpi": Mpi,
     "mpich": Mpi,
     "impi": Mpi,
+    "ucc": Ucc,
     "gloo": Torch,
 }
 

@@ -1,72 +1,106 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training that goes on when a rank is killed: torchrun's agent starts the ranks again, and they go on from a
-checkpoint.
+"""A training of three ranks goes on while one is killed, a newcomer takes its place, and another one leaves. Nobody
+restarts, and the parameters are those of a training that nobody has disturbed.
 
-    torchrun --nproc-per-node 2 --max-restarts 3 examples/elastic.py CHECKPOINT [STEP]
+    python examples/elastic.py
 
-With STEP, rank 1 kills itself there in its first life, as the system does when memory runs out. The others hear of it
-within moments, out of `loss.backward()`, with its number (LostRankError); they end, and the agent need not wait for a
-time limit. (The agent itself looks every 0.1 s and ends them, too, perhaps before they have printed why: a longer
-`--monitor-interval 2` leaves them the time.) Data depend on the step alone, so that the losses are those of a run that nobody has interrupted."""
+Ranks are plain processes here; docs/how-to/elastic-training.md says how torchrun and Slurm start them."""
 
+import multiprocessing
 import os
 import signal
-import sys
-from pathlib import Path
+import time
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
-STEPS, STEPS_A_CHECKPOINT = 30, 5
+import hemiola as hm
+from hemiola.torch.elastic import Training
 
-
-def batch(step: int, rank: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return points, and on which side of a curve they lie."""
-    points = torch.randn(64, 2, generator=torch.Generator().manual_seed(1000 * step + rank))
-    return points, (points[:, 1] > points[:, 0].sin()).long()
+STEPS, BATCH, KILLED_AT, LEAVES_AT = 300, 120, 60, 200
+PROTOTYPES = torch.randn(10, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
 
 
-def main() -> None:
-    """Train from the latest checkpoint on."""
-    checkpoint = Path(sys.argv[1])
-    fatal_step = int(sys.argv[2]) if len(sys.argv) > 2 else None
-    life = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
-    dist.init_process_group("hemiola")
-    rank = dist.get_rank()
+def network() -> tuple[nn.Module, torch.optim.Optimizer]:
+    """Return a network that reads digits of 8 x 8 pixels, and its optimizer."""
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(2, 32), nn.GELU(), nn.Linear(32, 2))
-    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
-    first_step = 0
-    if checkpoint.exists():
-        saved = torch.load(checkpoint)
-        net.load_state_dict(saved["net"])
-        optimizer.load_state_dict(saved["optimizer"])
-        first_step = saved["steps"]
-    if rank == 0:
-        print(f"life {life}: from step {first_step}", flush=True)
-    parallel = DistributedDataParallel(net)
-    for step in range(first_step, STEPS):
-        points, sides = batch(step, rank)
-        loss = nn.functional.cross_entropy(parallel(points), sides)
+    module = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10)).double()
+    return module, torch.optim.AdamW(module.parameters(), lr=0.003)
+
+
+def loss_of(model: nn.Module, step: int, rank: int, rank_count: int) -> torch.Tensor:
+    """Return a rank's share of a step's loss: the average over the ranks is that of the whole batch."""
+    draw = torch.Generator().manual_seed(step)
+    labels = torch.randint(10, (BATCH,), generator=draw)
+    pictures = PROTOTYPES[labels] + torch.randn(BATCH, 64, dtype=torch.float64, generator=draw)
+    mine = slice(rank, BATCH, rank_count)
+    losses = nn.functional.cross_entropy(model(pictures[mine]), labels[mine], reduction="sum")
+    return losses * rank_count / BATCH
+
+
+def distance_from_undisturbed(module: nn.Module) -> float:
+    """Train alone, and return how far the parameters are from that."""
+    alone, optimizer = network()
+    for step in range(STEPS):
         optimizer.zero_grad()
-        if step == fatal_step and life == 0 and rank == 1:
+        loss_of(alone, step, 0, 1).backward()
+        optimizer.step()
+    pairs = zip(module.parameters(), alone.parameters(), strict=True)
+    return max(float((one - other).detach().abs().max()) for one, other in pairs)
+
+
+def work(process: str, name: str, spare_may_come: Any) -> None:
+    """Train as A, B or C, which begin, or as D, a spare."""
+    torch.set_num_threads(1)
+    module, optimizer = network()
+    if process == "D":
+        spare_may_come.wait()  # all imports are done by now, so nobody waits for them
+        comm = hm.join(name)
+    else:
+        comm = hm.Communicator.join("ABC".index(process), 3, name)
+    training = Training(comm, module, optimizer)
+    first = training.step
+
+    def gradients(model: nn.Module, step: int) -> float:
+        loss = loss_of(model, step, dist.get_rank(), dist.get_world_size())
+        if process == "B" and step == KILLED_AT:
+            print(f"step {step}: B is killed between forward and backward", flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
         loss.backward()
-        optimizer.step()
-        if (step + 1) % STEPS_A_CHECKPOINT == 0:
-            if rank == 0:  # written whole or not at all
-                saved = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": step + 1}
-                torch.save(saved, checkpoint.with_suffix(".new"))
-                checkpoint.with_suffix(".new").replace(checkpoint)
-            dist.barrier()
-    dist.all_reduce(loss.detach_(), op=dist.ReduceOp.AVG)
-    if rank == 0:
-        print(f"life {life}: loss {loss.item():.6f} after step {STEPS}", flush=True)
+        dist.all_reduce(loss := loss.detach(), op=dist.ReduceOp.AVG)
+        return float(loss)
+
+    for step, loss in training.steps(gradients, until=STEPS):
+        if step == first or step == STEPS - 1 or (step % 50 == 0 and dist.get_rank() == 0):
+            print(
+                f"step {step}: {process} is rank {dist.get_rank()} of {dist.get_world_size()}, loss {loss:.3f}",
+                flush=True,
+            )
+        if process == "A" and step + 1 == LEAVES_AT:
+            training.leave()
+        time.sleep(0.01)  # as if there were more to compute
+    if training.has_left:
+        print(f"step {training.step - 1}: A has left", flush=True)
+    else:
+        print(f"{process}: {distance_from_undisturbed(module):.0e} from a training that nobody has disturbed")
     dist.destroy_process_group()
 
 
+def main() -> None:
+    """Start the ranks, and let the spare in when B is dead."""
+    context = multiprocessing.get_context("spawn")
+    spare_may_come = context.Event()
+    name = f"elastic-{os.getpid()}"
+    processes = [context.Process(target=work, args=(process, name, spare_may_come)) for process in "ABCD"]
+    for process in processes:
+        process.start()
+    processes[1].join()
+    spare_may_come.set()
+    for process in processes:
+        process.join()
+
+
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     main()

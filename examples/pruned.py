@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data-parallel training whose gradients are pruned: each rank sends the largest hundredth of every parameter's gradient
-now, and adds the rest to its next one.
+"""Data-parallel training whose gradients are pruned: each rank sends the largest hundredth of every parameter's
+gradient now, and adds the rest to its next one.
 
     torchrun --nproc-per-node 2 examples/pruned.py        # or: ... examples/pruned.py DENSITY, such as 0.1
 

@@ -8,6 +8,7 @@
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/bindings.hpp"
 #include "hemiola/bindings/cause.hpp"
+#include "hemiola/runtime/net/encryption_error.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/session/minority_error.hpp"
 
@@ -77,6 +78,8 @@ void bind_errors(nb::module_&) {
       raise_for(type_of("TimeoutError")(unicode(e.what())), e.cause);
     } catch (const TimeoutError& e) {
       raise("TimeoutError", e);
+    } catch (const EncryptionError& e) {
+      PyErr_SetObject(type_of("EncryptionError").ptr(), unicode(on_one_line(e.what())).ptr());
     } catch (const BudgetSpentError& e) {
       raise("BudgetSpentError", e);
     } catch (const InternalError& e) {

@@ -66,6 +66,11 @@ void PyCommunicator::abort(const std::string& reason) {
   close();
 }
 
+void PyCommunicator::call() {
+  home_.check();
+  if (const std::shared_ptr<CommunicatorCore> core = core_) core->communicator.call();
+}
+
 std::shared_ptr<CommunicatorCore> PyCommunicator::core() const {
   home_.check();
   if (!core_ && !aborted_.empty()) throw LostRankError(aborted_ + "; it can no longer be used");

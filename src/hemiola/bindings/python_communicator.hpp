@@ -57,6 +57,8 @@ class PyCommunicator {
   void close();
   /// Where another thread has closed it, or this is a forked child, there is nobody to tell.
   void abort(const std::string& reason);
+  /// As of Communicator; nothing where it is closed.
+  void call();
   /// Throws in a forked child.
   void check_process() const { home_.check(); }
   std::shared_ptr<CommunicatorCore> core() const;

@@ -292,9 +292,8 @@ void bind_communicator(nb::module_& m) {
       .def_prop_ro(
           "is_whole", [](const PyCommunicator& c) { return c.core()->communicator.is_whole(); },
           "Whether this rank has not given it up.")
-      .def(
-          "call", [](PyCommunicator& c) { c.core()->communicator.call(); },
-          "Call for the next members in the next operation.")
+      .def("call", &PyCommunicator::call,
+           "Call for the next members in the next operation; nothing where it is closed.")
       .def("close", &PyCommunicator::close)
       .def("abort", &PyCommunicator::abort, "reason"_a);
 }

@@ -6,7 +6,11 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/bindings/arrays.hpp"
@@ -35,9 +39,24 @@ void save(const Schedule& schedule, const std::filesystem::path& path) {
   sink.finish();
 }
 
+/// Whether a file begins as XML, JSON or TACOS's table do: a schedule of another program.
+bool is_foreign(const ByteSource& source) {
+  constexpr std::string_view kBlank = " \t\r\n\xEF\xBB\xBF", kTable = "NPUs Count,";
+  std::array<char, 256> first{};
+  const auto size = static_cast<std::size_t>(std::min<std::int64_t>(source.size(), first.size()));
+  source.read(0, std::as_writable_bytes(std::span(first).first(size)));
+  std::string_view begin(first.data(), size);
+  begin.remove_prefix(std::min(begin.find_first_not_of(kBlank), size));
+  return begin.starts_with('<') || begin.starts_with('{') || begin.starts_with(kTable);
+}
+
 Schedule load(const std::filesystem::path& path) {
+  auto source = std::make_unique<FileSource>(path);
+  if (is_foreign(*source)) {
+    return nb::cast<Schedule>(nb::module_::import_("hemiola.interchange.files").attr("load")(path));
+  }
   const LongCall call;
-  return read_schedule(std::make_unique<FileSource>(path));
+  return read_schedule(std::move(source));
 }
 
 nb::bytes to_bytes(const Schedule& schedule) {
@@ -108,12 +127,13 @@ OSError
 Notes
 -----
 The schedule is written beside the file and takes its name in the end.)")
-      .def_static("load", &load, "path"_a, nb::sig("def load(path: str | os.PathLike[str]) -> Schedule"),
-                  R"(Read a schedule from a file of either form, told apart by its first bytes.
+      .def_static(
+          "load", &load, "path"_a, nb::sig("def load(path: str | os.PathLike[str]) -> Schedule"),
+          R"(Read a schedule from a file of either form, or of another program; told apart by its first bytes.
 
 Parameters
 ----------
-path : str or os.PathLike.
+path : str or os.PathLike. docs/reference/formats/published.md lists the formats of other programs.
 
 Returns
 -------
@@ -124,7 +144,8 @@ Raises
 OSError
     If the file cannot be read.
 FormatError
-    If it is malformed; names the line or the offset, the expected and the found content.
+    If it is malformed; names the line or the offset, the expected and the found content. Another program's file is
+    refused, too, where its own run stops or ends wrong.
 ArgumentError
     If it is not a regular file.)")
       .def("to_bytes", &to_bytes, R"(Return the binary form. Equal schedules give equal bytes.

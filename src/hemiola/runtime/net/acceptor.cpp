@@ -58,7 +58,7 @@ std::vector<ProvedConnection> Acceptor::poll() {
 void Acceptor::accept_all() {
   while (true) {
     if (!has_place()) return rest();
-    Guest guest = accept_guest(listener_);
+    Accepted guest = accept_guest(listener_);
     if (guest.socket) {
       watch(events_, guest.socket.get());
       unproved_.push_back({Handshake::accept(std::move(guest.socket), guest.from, &own_), Clock::now()});
@@ -110,7 +110,9 @@ void Acceptor::go_on(std::vector<ProvedConnection>* arrivals) {
       ++guest;
       continue;
     } else {
-      complain("the process at " + handshake.other().text() + " has not said who it is in time");
+      complain(handshake.refusal() != Refusal::none
+                   ? handshake.reason()
+                   : "the process at " + handshake.other().text() + " has not said who it is in time");
     }
     guest = unproved_.erase(guest);
     if (is_resting_) stop_resting();  // this has made room

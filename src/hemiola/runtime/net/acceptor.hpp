@@ -15,7 +15,7 @@ namespace hemiola {
 
 /// A connection that somebody of the job has made.
 struct ProvedConnection {
-  Descriptor socket;
+  ByteStream socket;
   Rank rank;
   std::uint64_t purpose;
 };

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,8 @@
 #include "hemiola/base/index.hpp"
 
 namespace hemiola {
+
+class TlsContext;
 
 /// The secret of a job's ranks. It never travels, and nothing prints it.
 class Token {
@@ -30,12 +33,17 @@ class Token {
   std::array<std::byte, kBytes> bytes_{};
 };
 
+/// The rank of a process that has none yet.
+inline constexpr Rank kNewcomer{1 << 30};
+
 struct Credentials {
   Token token;
   Hash128 job = {};               ///< tells jobs apart that have one token
   std::uint32_t incarnation = 0;  ///< how often the launcher has restarted the job
   Rank rank{0};
   std::string version = {};  ///< of Hemiola; at most 31 characters count
+  std::shared_ptr<const TlsContext> tls =
+      nullptr;  ///< by which connections are encrypted; none: they are not
 };
 
 }  // namespace hemiola

@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::array<char, 8> kMagic{'h', 'e', 'm', 'i', 'o', 'l', 'a', '\n'};
 constexpr std::uint32_t kProtocol = 1;
+/// The first byte of TLS.
+constexpr std::byte kTlsBeginning{0x16};
+/// So long the other may take to read why it is refused.
+constexpr auto kLinger = std::chrono::seconds(1);
+constexpr const char* kAllOrNone = "; set HEMIOLA_TLS on all ranks, or on none";
 
 /// Only printable characters, since the text is a stranger's.
 std::string version_text(const std::array<char, 32>& version, std::uint32_t protocol) {
@@ -34,7 +39,7 @@ std::string restarts(std::uint32_t count) {
 }  // namespace
 
 Handshake::Handshake(Descriptor socket, const Endpoint& other, const Credentials* own, Role role)
-    : socket_(std::move(socket)), other_(other), own_(own), role_(role) {
+    : connection_(std::move(socket)), other_(other), own_(own), role_(role) {
   own_greeting_.magic = kMagic;
   own_greeting_.protocol = kProtocol;
   own_->version.copy(own_greeting_.version.data(), own_greeting_.version.size() - 1);
@@ -55,17 +60,29 @@ Handshake Handshake::connect(const Endpoint& to, const Credentials* own, std::ui
 
 Handshake Handshake::accept(Descriptor socket, const Endpoint& from, const Credentials* own) {
   Handshake handshake(std::move(socket), from, own, Role::acceptor);
-  handshake.expect(Stage::greeting, sizeof(Greeting));
+  if (own->tls) {
+    handshake.connection_.encrypt(own->tls, TlsStream::Role::acceptor);
+    handshake.stage_ = Stage::securing;
+  } else {
+    handshake.expect(Stage::greeting, sizeof(Greeting));
+  }
   return handshake;
 }
 
 Handshake::State Handshake::progress() {
   while (stage_ != Stage::over) {
     if (stage_ == Stage::connecting && !finish_connecting()) break;
+    if (stage_ == Stage::securing && !secure()) break;
+    if (stage_ == Stage::lingering && !linger()) break;
     if (!flush()) break;
     if (stage_ == Stage::last_words) {
-      stage_ = Stage::over;
-      break;
+      if (refusal_ != Refusal::encryption) {
+        stage_ = Stage::over;
+        break;
+      }
+      connection_.shut();
+      stage_ = Stage::lingering;
+      continue;
     }
     if (!fill()) break;
     heed();
@@ -76,7 +93,7 @@ Handshake::State Handshake::progress() {
 
 bool Handshake::finish_connecting() {
   int error = 0;
-  switch (has_connected(socket_, &error)) {
+  switch (has_connected(connection_.socket(), &error)) {
     case Reached::not_yet:
       return false;
     case Reached::no:
@@ -85,19 +102,90 @@ bool Handshake::finish_connecting() {
     case Reached::yes:
       break;
   }
-  say(own_greeting_);
-  expect(Stage::greeting, sizeof(Greeting));
+  if (own_->tls) {
+    connection_.encrypt(own_->tls, TlsStream::Role::connector);
+    stage_ = Stage::securing;
+  } else {
+    begin_greeting();
+  }
   return true;
+}
+
+void Handshake::begin_greeting() {
+  if (role_ == Role::connector) say(own_greeting_);
+  expect(Stage::greeting, sizeof(Greeting));
+}
+
+/// Whether the connection is encrypted now. A connector learns only afterwards whether its certificate was accepted.
+bool Handshake::secure() {
+  TlsStream* const tls = connection_.tls();
+  switch (tls->shake_hands()) {
+    case TlsStream::Shaking::under_way:
+      return false;
+    case TlsStream::Shaking::done:
+      begin_greeting();
+      return true;
+    case TlsStream::Shaking::failed:
+      break;
+  }
+  if (const auto first = tls->plain_beginning()) {
+    const bool is_rank = *first == static_cast<std::byte>(kMagic[0]);
+    connection_.stop_encrypting();
+    if (!is_rank) {
+      refuse(Refusal::stranger, "does not speak as a rank does");
+      return false;
+    }
+    if (role_ == Role::acceptor)
+      say(Greeting{
+          .magic = kMagic, .protocol = kProtocol, .encryption = Encryption::tls, .version = {}, .nonce = {}});
+    refuse(Refusal::encryption,
+           std::string("does not encrypt, and this rank does: expected TLS, found plain TCP") + kAllOrNone);
+    return stage_ != Stage::over;
+  }
+  if (tls->complaint().empty())
+    refuse(Refusal::hung_up, "has ended the connection before it was proved");
+  else
+    refuse_for_tls();
+  return stage_ != Stage::over;
+}
+
+/// Its alert is on the way.
+void Handshake::refuse_for_tls() {
+  refuse(Refusal::encryption, connection_.tls()->complaint());
+  stage_ = Stage::last_words;
+  to_send_ = sent_ = 0;
+}
+
+/// Whether that is over: a socket that is closed with something unread takes back what the other has not read yet.
+bool Handshake::linger() {
+  std::array<std::byte, 4096> unread;
+  if (lingers_until_ == Clock::time_point{}) lingers_until_ = Clock::now() + kLinger;
+  while (Clock::now() < lingers_until_) {
+    const ssize_t count = ::recv(connection_.get(), unread.data(), unread.size(), MSG_DONTWAIT);
+    if (count > 0 || (count < 0 && errno == EINTR)) continue;
+    if (count < 0 && errno == EAGAIN) return false;
+    break;
+  }
+  stage_ = Stage::over;
+  return false;
+}
+
+ByteStream Handshake::take() {
+  if (TlsStream* const tls = connection_.tls()) tls->read_ahead();
+  return std::move(connection_);
 }
 
 /// Whether everything has been sent.
 bool Handshake::flush() {
+  if (stage_ == Stage::last_words && connection_.tls() != nullptr && !connection_.tls()->flush() &&
+      errno == EAGAIN)
+    return false;
   while (sent_ < to_send_) {
-    const ssize_t count = ::send(socket_.get(), outgoing_.data() + sent_, to_send_ - sent_, MSG_NOSIGNAL);
+    const ssize_t count = connection_.send(outgoing_.data() + sent_, to_send_ - sent_);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return false;
     if (count < 0) {
-      refuse(Refusal::hung_up, "has ended the connection");
+      hung_up("has ended the connection");
       return false;
     }
     sent_ += static_cast<std::size_t>(count);
@@ -108,11 +196,11 @@ bool Handshake::flush() {
 /// Whether everything that is expected has come. Reads nothing beyond it.
 bool Handshake::fill() {
   while (received_ < to_receive_) {
-    const ssize_t count = ::recv(socket_.get(), incoming_.data() + received_, to_receive_ - received_, 0);
+    const ssize_t count = connection_.receive(incoming_.data() + received_, to_receive_ - received_);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return false;
     if (count <= 0) {
-      refuse(Refusal::hung_up, "has ended the connection before it was proved");
+      hung_up("has ended the connection before it was proved");
       return false;
     }
     received_ += static_cast<std::size_t>(count);
@@ -129,7 +217,17 @@ void Handshake::heed() {
 
 void Handshake::heed_greeting() {
   std::memcpy(&peer_greeting_, incoming_.data(), sizeof peer_greeting_);
+  if (!own_->tls && incoming_[0] == kTlsBeginning) {
+    say(own_greeting_);
+    return refuse(
+        Refusal::encryption,
+        std::string("encrypts, and this rank does not: expected plain TCP, found TLS") + kAllOrNone);
+  }
   if (peer_greeting_.magic != kMagic) return refuse(Refusal::stranger, "does not speak as a rank does");
+  if (!own_->tls && peer_greeting_.encryption != Encryption::none)
+    return refuse(
+        Refusal::encryption,
+        std::string("encrypts, and this rank does not: expected plain TCP, found TLS") + kAllOrNone);
   // An acceptor answers before it refuses, so that the other, too, can name both versions.
   if (role_ == Role::acceptor) say(own_greeting_);
   if (peer_greeting_.protocol != kProtocol || peer_greeting_.version != own_greeting_.version) {
@@ -232,9 +330,26 @@ std::string Handshake::text_of(Refusal refusal, const Claim& claim) const {
   }
 }
 
+/// The end may have a reason that TLS knows: the other's alert comes before it.
+void Handshake::hung_up(const std::string& what) {
+  if (refusal_ != Refusal::none) {  // it does not read why
+    stage_ = Stage::over;
+    return;
+  }
+  const TlsStream* const tls = connection_.tls();
+  if (tls != nullptr && !tls->complaint().empty())
+    refuse(Refusal::encryption, tls->complaint());
+  else
+    refuse(Refusal::hung_up, what);
+  stage_ = Stage::over;
+}
+
 void Handshake::refuse(Refusal refusal, const std::string& what) {
   refusal_ = refusal;
-  reason_ = "the process at " + other_.text() + " " + what;
+  reason_ = "the process at " + other_.text() + " ";
+  if (refusal == Refusal::encryption && expected_ && *expected_ != kNewcomer)
+    reason_ += "(rank " + std::to_string(*expected_) + " was expected there) ";
+  reason_ += what;
   stage_ = sent_ < to_send_ && refusal != Refusal::hung_up ? Stage::last_words : Stage::over;
 }
 

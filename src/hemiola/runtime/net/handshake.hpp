@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two processes find out here, over a new connection, that both are ranks of one job. Each proves that it knows the
 // job's token, by an HMAC over fresh random numbers of both. Only then does the other look at its further words.
-// Messages have fixed sizes. Later bytes on the connection are neither encrypted nor signed.
+// Messages have fixed sizes. Where the job has certificates (credentials.hpp), TLS comes first, and encrypts all of it; a
+// process that has them and one that has not tell each other so. Else later bytes are neither encrypted nor signed.
 //
 //   connector                                    acceptor
 //   greeting: versions, random number  ───────▶
@@ -11,14 +12,15 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "hemiola/base/descriptor.hpp"
 #include "hemiola/base/sha256.hpp"
+#include "hemiola/runtime/net/byte_stream.hpp"
 #include "hemiola/runtime/net/credentials.hpp"
 #include "hemiola/runtime/net/endpoint.hpp"
 
@@ -36,6 +38,7 @@ enum class Refusal : std::uint32_t {
   hung_up,      ///< it has ended the connection; it may be tried again
   unreachable,  ///< there was none
   no_room,      ///< this process has none for it; it may be tried again
+  encryption,   ///< one of both does not encrypt, or does not accept the other's certificate
 };
 
 /// One end of one connection. Never blocks. Its owner gives up on it when it takes too long.
@@ -53,8 +56,11 @@ class Handshake {
   State progress();
 
   /// For poll: the socket, and whether it waits to be written to (else to be read).
-  int descriptor() const { return socket_.get(); }
-  bool wants_to_write() const { return stage_ == Stage::connecting || sent_ < to_send_; }
+  int descriptor() const { return connection_.get(); }
+  bool wants_to_write() const {
+    return stage_ == Stage::connecting || sent_ < to_send_ ||
+           (connection_.tls() != nullptr && connection_.tls()->wants_to_write());
+  }
 
   const Endpoint& other() const { return other_; }
   /// Whether the other's system has not answered yet. Once it has, the other itself may still be late.
@@ -63,7 +69,7 @@ class Handshake {
   /// Once proved: the other's rank, its purpose, and the connection, from which nothing else has been read.
   Rank rank() const { return peer_rank_; }
   std::uint64_t purpose() const { return purpose_; }
-  Descriptor take() { return std::move(socket_); }
+  ByteStream take();
 
   /// Once refused: why, in one line that names the other's address.
   Refusal refusal() const { return refusal_; }
@@ -72,10 +78,11 @@ class Handshake {
   int error() const { return error_; }
 
  private:
+  enum class Encryption : std::uint32_t { none, tls };
   struct Greeting {
     std::array<char, 8> magic;
     std::uint32_t protocol;
-    std::uint32_t unused;
+    Encryption encryption;
     std::array<char, 32> version;  ///< ends with a zero
     std::array<std::byte, 32> nonce;
   };
@@ -89,11 +96,16 @@ class Handshake {
     Sha256Digest proof;
   };
   enum class Role : std::uint8_t { connector = 'c', acceptor = 'a' };
-  enum class Stage { connecting, greeting, claim, last_words, over };
+  enum class Stage { connecting, securing, greeting, claim, last_words, lingering, over };
+  using Clock = std::chrono::steady_clock;
 
   Handshake(Descriptor socket, const Endpoint& other, const Credentials* own, Role role);
 
   bool finish_connecting();
+  bool secure();
+  void begin_greeting();
+  void refuse_for_tls();
+  bool linger();
   bool flush();
   bool fill();
   void heed();
@@ -108,9 +120,10 @@ class Handshake {
   Refusal judge(const Claim& claim) const;
   void refuse(Refusal refusal, const std::string& what);
   std::string text_of(Refusal refusal, const Claim& claim) const;
+  void hung_up(const std::string& what);
   void fail(int error);
 
-  Descriptor socket_;
+  ByteStream connection_;
   Endpoint other_;
   const Credentials* own_;
   Role role_;
@@ -124,6 +137,7 @@ class Handshake {
   Greeting own_greeting_{}, peer_greeting_{};
   std::array<std::byte, sizeof(Greeting) + sizeof(Claim)> outgoing_{};
   std::size_t to_send_ = 0, sent_ = 0;
+  Clock::time_point lingers_until_{};
   std::array<std::byte, sizeof(Greeting)> incoming_{};
   std::size_t to_receive_ = 0, received_ = 0;
 };

@@ -16,16 +16,21 @@ Reception::Reception(Descriptor listener, Credentials own, const AcceptorLimits&
     : acceptor_(std::move(listener), std::move(own), limits) {}
 
 std::unique_ptr<Door> Reception::open() {
+  const std::lock_guard lock(mutex_);
+  return open_locked(++last_door_);
+}
+
+std::unique_ptr<Door> Reception::open(std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  return open_locked(number);
+}
+
+std::unique_ptr<Door> Reception::open_locked(std::uint32_t number) {
   Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell)
     throw LostRankError(std::string("cannot wait for connections from other ranks: ") + std::strerror(errno) +
                         kRaiseFileLimit);
-  std::uint32_t number = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    number = ++last_door_;
-    boxes_[number].bell = bell.get();
-  }
+  boxes_[number].bell = bell.get();
   return std::make_unique<Door>(shared_from_this(), number, std::move(bell));
 }
 

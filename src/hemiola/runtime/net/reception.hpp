@@ -29,6 +29,8 @@ class Reception : public std::enable_shared_from_this<Reception> {
 
   /// Throws a LostRankError if the system lacks descriptors or memory for a door.
   std::unique_ptr<Door> open();
+  /// One whose number everybody knows; while it is closed, connections to it end.
+  std::unique_ptr<Door> open(std::uint32_t number);
   /// The failures, as of Acceptor, and those that its users have noted.
   std::vector<std::string> take_complaints();
   void note(std::string complaint);
@@ -40,6 +42,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
     int bell;  ///< an eventfd
   };
 
+  std::unique_ptr<Door> open_locked(std::uint32_t number);
   std::vector<ProvedConnection> take(std::uint32_t door);
   void close(std::uint32_t door);
   void sort(std::uint32_t caller);

@@ -63,7 +63,7 @@ Descriptor listen_at(const Endpoint& at, const PortRange& ports) {
   refuse_to_listen(at, ports, errno);
 }
 
-Guest accept_guest(const Descriptor& listener) {
+Accepted accept_guest(const Descriptor& listener) {
   SocketAddress from;
   Descriptor socket(::accept4(listener.get(), from.get(), &from.length, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) return {{}, {}, errno};

@@ -15,12 +15,12 @@ namespace hemiola {
 Descriptor listen_at(const Endpoint& at, const PortRange& ports = {});
 
 /// The next guest, or nothing, and then why: EAGAIN where nobody is there, EMFILE and the like where there is no room.
-struct Guest {
+struct Accepted {
   Descriptor socket;
   Endpoint from;
   int error = 0;
 };
-Guest accept_guest(const Descriptor& listener);
+Accepted accept_guest(const Descriptor& listener);
 
 /// A connection that is being made, or why it cannot be.
 struct Attempt {
