@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find src python/hemiola -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
 
-.PHONY: demo docs quick wheel test test-all check format generate build clean help
+.PHONY: demo docs quick lib wheel test test-all check format generate build clean help
 
 help:     ## list the targets
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 18
@@ -45,6 +45,10 @@ $(VENV)/.demo: $(SOURCES) scripts/setup.sh
 $(VENV)/.test: $(SOURCES) scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh demo test test-all docs check
 	@touch $(VENV)/.demo $@
+
+lib: $(VENV)/.demo  ## build libhemiola for C and Fortran, and install it into PREFIX, by default dist/c
+	build=$$(ls -dt build/cp3*/ | head -n 1) && $(BIN)/cmake --build $$build --target libhemiola && \
+	  $(BIN)/cmake --install $$build --component c --prefix $(or $(PREFIX),dist/c)
 
 wheel:    ## build a wheel into dist, as a release does
 	[ -x $(BIN)/pip ] || $(PYTHON) -m venv $(VENV)

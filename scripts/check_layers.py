@@ -25,6 +25,7 @@ LAYERS = [
     "codec",
     "runtime",
     "bindings",
+    "c",
 ]
 # The same inside a folder, level by level. Names of one level must not include each other. A folder's own files are
 # named, without their endings, where their place matters; all others are the '.'. Folders that are not in the table are
@@ -61,13 +62,16 @@ ASSEMBLES = {
     "runtime/communicator/connection.cpp",  # control planes and executors, for a communicator
     "runtime/communicator/wire_choice.cpp",  # wires
     "runtime/session/hosts/hosts_session.cpp",  # the local session of those ranks that are on one host
+    "runtime/session/hosts/neighbourhood.cpp",  # the same
+    "runtime/session/hosts/visitor.cpp",  # the same, of a newcomer
+    "c/meeting.cpp",  # the session, for a process that joins a job without Python
     "bindings/session.cpp",  # the session, for a process that joins a job
     "bindings/runtime.cpp",  # the wire, for who asks for an emulated one
     "bindings/mpi.cpp",  # the MPI that has started this process, by which ranks may meet
     "bindings/ucx.cpp",  # UCX, for who asks what would be found
 }
 # Pairs that the order would allow and the design forbids: no contestant sits beside the judge, and what runs a schedule
-# does not care where it comes from.
+# does not care where it comes from; the library for C stands beside Python.
 FORBIDDEN = {
     ("simulate", "verify"),
     ("simulate", "algorithms"),
@@ -75,6 +79,7 @@ FORBIDDEN = {
     ("runtime", "algorithms"),
     ("runtime", "synthesis"),
     ("runtime", "verify"),
+    ("c", "bindings"),
 }
 # The modules that the bindings may import: each converts something between Python and the core, and none decides.
 CONVERSIONS = {
@@ -83,6 +88,7 @@ CONVERSIONS = {
     "hemiola.arguments.compiled",
     "hemiola.errors",
     "hemiola.simulate",
+    "hemiola.interchange.files",
     "hemiola.topology.files",
     "hemiola.topology.graphs",
     "hemiola.topology.notebook",

@@ -21,7 +21,7 @@ from pages import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-LANGUAGES = {"python", "sh", "yaml", "text"}
+LANGUAGES = {"c", "cmake", "python", "sh", "yaml", "text"}
 #: Why a block does not run with its page, or how it does.
 NOTES = {
     "needs a cluster": "several hosts, or a launcher of theirs",

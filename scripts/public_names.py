@@ -21,11 +21,14 @@ DOORS = (
     "hemiola.conditions",
     "hemiola.doctor",
     "hemiola.errors",
+    "hemiola.export",
+    "hemiola.interchange",
     "hemiola.planner",
     "hemiola.synthesis",
     "hemiola.synthesis.optimal",
     "hemiola.topologies",
     "hemiola.units",
+    "hemiola.workload",
 )
 
 

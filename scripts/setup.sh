@@ -9,6 +9,8 @@ need_python
 need_compiler
 if [[ " $* " == *" test "* ]]; then
   need_gtest
+  command -v pkg-config >/dev/null || need "pkg-config, for programs in C" pkg-config
+  command -v gfortran >/dev/null || need "a Fortran compiler, for the example in Fortran" gfortran
   for shell in zsh fish; do  # completion is tested in each
     command -v $shell >/dev/null || need "the shell $shell, for the tests of completion" $shell
   done

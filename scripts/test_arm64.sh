@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What is written for ARM64's own instructions, the codecs, and its C++ tests: built with Debian's cross-compiler, run under
-# qemu-user. qemu keeps this machine's order of memory accesses; orders are the thread sanitizer's to judge.
+# The C++ tests of what depends on the processor: codecs with ARM64's own instructions, additions, clocks. Built with Debian's
+# cross-compiler, run under qemu-user. qemu keeps this machine's order of memory accesses; orders are the thread sanitizer's
+# to judge.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
@@ -22,7 +23,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # Each file alone and with nothing precompiled: a missing #include shows here.
-targets="test_base test_codec test_runtime_executor" build_tests build/arm64 -G Ninja -DHEMIOLA_PYTHON=OFF \
+targets="test_base test_codec test_processor" build_tests build/arm64 -G Ninja -DHEMIOLA_PYTHON=OFF \
   -DHEMIOLA_PRECOMPILED=OFF -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake" \
   -DHEMIOLA_GTEST_SOURCE=/usr/src/googletest
-run_tests build/arm64 -R '^test_(base|codec|runtime_executor)_'
+run_tests build/arm64 -R '^test_(base|codec|processor)_'

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hemiola import algorithms, codecs, errors, synthesis, topologies, units
+    from hemiola import algorithms, codecs, errors, export, interchange, synthesis, topologies, units
     from hemiola._core import Collective, PremulSum, RawMemory, Schedule, ScheduleFile, Topology, Violation
     from hemiola.arguments.names import Kind, Op
     from hemiola.bounds import LowerBound, lower_bound
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         BudgetSpentError,
         Cause,
         ClusterError,
+        EncryptionError,
         FailedRankError,
         FormatError,
         HemiolaError,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from hemiola.verify import verify
     from hemiola.view.drawing import draw
     from hemiola.view.page import explore
+    from hemiola.workload import Parallel, WhatIf, whatif
 
 __version__ = "0.1.0"  # the build reads it here
 
@@ -62,6 +64,7 @@ __all__ = [
     "Collective",
     "Communicator",
     "Conditions",
+    "EncryptionError",
     "FailedRankError",
     "FormatError",
     "Handle",
@@ -75,6 +78,7 @@ __all__ = [
     "MissingPackageError",
     "NotExecutableError",
     "Op",
+    "Parallel",
     "Plan",
     "PremulSum",
     "Pruner",
@@ -90,6 +94,7 @@ __all__ = [
     "Topology",
     "TopologyWarning",
     "Violation",
+    "WhatIf",
     "__version__",
     "algorithms",
     "calibrate",
@@ -97,7 +102,9 @@ __all__ = [
     "draw",
     "errors",
     "explore",
+    "export",
     "init",
+    "interchange",
     "join",
     "launch",
     "lower_bound",
@@ -109,6 +116,7 @@ __all__ = [
     "topologies",
     "units",
     "verify",
+    "whatif",
 ]
 
 
@@ -135,6 +143,7 @@ _HOME = {
             "BudgetSpentError",
             "Cause",
             "ClusterError",
+            "EncryptionError",
             "FailedRankError",
             "FormatError",
             "HemiolaError",
@@ -156,6 +165,7 @@ _HOME = {
         "hemiola.sweep": ("Sweep", "sweep"),
         "hemiola.synthesis": ("Synthesis", "synthesize"),
         "hemiola.verify": ("verify",),
+        "hemiola.workload": ("Parallel", "WhatIf", "whatif"),
         "hemiola.view.page": ("explore",),
         "hemiola.view.drawing": ("draw",),
     }.items()

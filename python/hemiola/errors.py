@@ -128,6 +128,11 @@ class TimeoutError(HemiolaError, builtins.TimeoutError):
     cause: Cause | None = None
 
 
+class EncryptionError(HemiolaError, ConnectionError):
+    """A peer does not encrypt as this rank does, or one does not accept the other's certificate; the message names the
+    peer, what was expected and found, and the remedy. docs/how-to/tls.md explains HEMIOLA_TLS."""
+
+
 class ClusterError(HemiolaError, RuntimeError):
     """A cluster on this machine could not be made or changed, or a command on it failed."""
 

@@ -198,6 +198,7 @@ def _right() -> dict[str, Any]:
         "task": task,
         "text": "64 MiB",
         "topology": topology,
+        "trace_or_model": "resnet-50",
         "transfer_count": 1,
         "variant": "",
         "vertex": 0,
@@ -218,6 +219,12 @@ _RIGHT_FOR: dict[str, dict[str, Any]] = {
         "links": np.zeros(0, hm.topologies.ring(2, latency_s=0, bandwidth=1).links.dtype)
     },
     "hemiola.launch": {"ranks": 1},
+    "hemiola.Parallel.groups": {"name": "dp"},
+    "hemiola.export.nccl_graph": {"machine_xml": "<system/>"},
+    "hemiola.workload.named": {"text": "resnet-50"},
+    "hemiola.workload.transformer": {"layers": 1, "width": 64},
+    "hemiola.workload.Layer.__init__": {"forward_s": 1.0, "input_s": 1.0, "weight_s": 1.0},
+    "hemiola.workload.Model.__init__": {"layers": ()},
 }
 
 

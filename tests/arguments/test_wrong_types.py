@@ -12,6 +12,7 @@ import wrong_calls
 
 import hemiola as hm
 from hemiola.errors import ArgumentError, ArgumentTypeError
+from hemiola.workload import resnet_50
 
 TOPOLOGY = hm.topologies.ring(4, latency_s=1e-6, bandwidth=1e9)
 SCHEDULE = hm.algorithms.all_reduce_ring(4)
@@ -20,6 +21,8 @@ SCHEDULE = hm.algorithms.all_reduce_ring(4)
 def objects() -> dict[str, object]:
     return {
         "Algorithm": hm.algorithms.get("all_reduce_ring"),
+        "Model": resnet_50(),
+        "Parallel": hm.Parallel(tp=2),
         "Collective": SCHEDULE.collective,
         "Plan": hm.plan(TOPOLOGY, "all_reduce", 1024),
         "Pruner": hm.Pruner(0.5),

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 import hemiola as hm
-from hemiola import communicator, doctor, planner, topologies
+from hemiola import communicator, doctor, interchange, planner, topologies, workload
 from hemiola.synthesis import StreamedSynthesis, optimal
+from hemiola.topology.place import Place
 from hemiola.topology.port_speed import port_speed
 
 NAMES = Path(__file__).parents[2] / "docs/reference/public_names.txt"
@@ -69,15 +70,24 @@ def objects(folder: Path) -> dict[str, Any]:
     schedule.save(path)
     plan = hm.plan(ring, "all_reduce", 4096, now)
     able = hm.topologies.switch(4, latency_s=1e-6, bandwidth=1e9, reduces=True, multicasts=True)
+    predicted = hm.whatif("transformer:layers=2,width=64", ring, now)
     alone = hm.launch(_seen_by_a_rank, 1, timeout_s=120)[0]
     return {
         "Algorithm": hm.algorithms.get("all_reduce_ring"),
+        "Artefact": interchange.Artefact("MSCCL XML", schedule, (), Place("ring.xml")),
+        "CallCost": predicted.calls[0],
+        "Fault": interchange.Fault("conservation", 0, 1, 2, "a message"),
+        "Layer": workload.resnet_50().layers[0],
+        "Model": workload.resnet_50(),
+        "Parallel": hm.Parallel(tp=2),
+        "WhatIf": predicted,
         "Alternative": plan.alternatives[0],
         "Arrivals": communicator.Arrivals.of(np.array([[0.0, 1.0], [0.5, 2.5]])),
         "Cause": hm.errors.Cause(3, "has died", 0.5),
         "Candidate": hm.algorithms.candidates(task)[0],
         "Collective": schedule.collective,
         "Conditions": now,
+        "Epoch": communicator.Epoch(2, (0, 2), joined=(2,), lost={1: "has died"}, at_s=1.5, took_s=0.5),
         "Finding": doctor.Finding("memory", "ok", "2 GiB", "to have some"),
         "HealthChange": communicator.HealthChange(3, {1: 1.5}),
         "Host": topologies.Host(2, 1, latency_s=1e-6, bandwidth=1e9, nic_latency_s=2e-6, nic_bandwidth=1e8),

@@ -15,6 +15,7 @@ WRITERS = {
     "run --chart": (["run", "all_reduce", "1KiB", "--emulate", "absent.yaml", "--chart"], ".png"),
     "run --arrivals": (["run", "all_reduce", "1KiB", "--emulate", "absent.yaml", "--arrivals"], ".svg"),
     "bench --chart": (["bench", "--emulate", "absent.yaml", "--chart"], ".pdf"),
+    "export --out": (["export", "absent.sched", "--to", "mscclpp", "--out"], ".json"),
     "plan --chart": (["plan", "all_reduce", "absent.yaml", "1MiB", "--chart"], ".png"),
     "plan --save": (["plan", "all_reduce", "absent.yaml", "1MiB", "--save"], ".sched"),
     "simulate --chart": (["simulate", "absent.sched", "absent.yaml", "1MiB", "--chart"], ".png"),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training loop of processes that come and go: a program of its own, one process a rank.
 
-    python membership_ranks.py NAME RANK RANKS STEPS [leave=STEP] [stay=STEPS] [die=STEP] [until=COUNT]
+    python membership_ranks.py NAME|STORE RANK RANKS STEPS [leave=STEP] [stay=STEPS] [die=STEP] [until=COUNT]
 
 RANK is "new" of a newcomer. A process trains for so many steps, and until there are so many ranks. SIGUSR1 has it
-leave. In the folder READY it notes that it has come. It prints what it saw, and whether its weights are those of an
+leave. It makes the file READY once it has come. It prints what it saw, and whether its weights are those of an
 undisturbed run."""
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
+from folder_store import FolderStore
 
 import hemiola as hm
+from hemiola.communicator import membership
 
 BATCH, FEATURES, RATE = 64, 32, 0.002
 _RNG = np.random.default_rng(7)
@@ -55,9 +60,9 @@ def settled(
 def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[str, Any]:
     """Train, let others in, and go on without those that are lost."""
     is_new = rank == "new"
-    comm = (
-        hm.join(name, timeout_s=60) if is_new else hm.Communicator.join(int(rank), ranks, name, timeout_s=60)
-    )
+    place = FolderStore(name) if Path(name).is_dir() else name
+    take_part = hm.join if is_new else partial(hm.Communicator.join, int(rank), ranks)
+    comm = take_part(place, timeout_s=60)
     step, weights, sizes, pauses, lost = (-1 if is_new else 0), np.zeros(FEATURES), [comm.rank_count], [], []
     before = weights
     if is_new:
@@ -65,7 +70,7 @@ def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[st
     wants_to_leave: list[int] = []
     signal.signal(signal.SIGUSR1, lambda *_: wants_to_leave.append(1))
     first = step
-    (Path(os.environ["READY"]) / str(os.getpid())).touch()
+    Path(os.environ["READY"]).touch()
     while step < steps or comm.rank_count < events.get("until", 0):
         if step == events.get("die"):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -101,6 +106,7 @@ def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[st
         "right": bool(np.allclose(weights, undisturbed(step), rtol=1e-9, atol=1e-12)),
         "pauses": pauses,
         "lost": lost,
+        "epochs": [epoch.as_dict() for epoch in comm.epochs],
         "descriptors": len(os.listdir("/proc/self/fd")),
         "threads": len(os.listdir("/proc/self/task")),
         "mappings": len(Path("/proc/self/maps").read_text().splitlines()),
@@ -146,6 +152,51 @@ def refused(name: str) -> list[str]:
             found.append(f"{type(error).__name__}: {error}")
     comm.barrier()
     return found
+
+
+def _left_by(comm: hm.Communicator) -> tuple[int, bool]:
+    """Call `grow` where that is called for; return the next size, and whether this rank is among the next."""
+    comm.barrier()
+    called = comm.is_called
+    following = comm.grow() if called else comm
+    return (following or comm).rank_count, following is None
+
+
+def shrunk_in_no_time() -> tuple[str, int]:
+    """Return the error of a `shrink` within a time that is none, and what ranks add up to afterwards."""
+    comm, said = hm.init(timeout_s=60), ""
+    try:
+        comm.shrink(timeout_s=0)
+    except hm.ArgumentError as error:
+        said = str(error)
+    return said, int(comm.all_reduce(np.ones(1))[0])
+
+
+def left_late(when: str) -> tuple[int, bool]:
+    """Rank 1 says that it leaves too late for the call that makes the next communicator, or before one that has nobody
+    leave. Return what `_left_by` does of the next communicator."""
+    comm = hm.init(timeout_s=60)
+    if when == "before shrink" and comm.rank == 1:
+        comm.leave()
+    if when == "before shrink":
+        comm.barrier()
+        return _left_by(comm.shrink())
+    if when == "of an old one":
+        made = comm.shrink()
+        if comm.rank == 1:
+            comm.leave()
+        return _left_by(made)
+    agree = membership.next_members
+
+    def agree_and_leave(*args: Any, **options: Any) -> membership.Agreed | None:
+        agreed = agree(*args, **options)
+        comm.leave()
+        return agreed
+
+    with mock.patch.object(membership, "next_members", agree_and_leave) if comm.rank == 1 else nullcontext():
+        made = comm.grow() if when == "during grow" else comm.shrink()
+    assert made is not None
+    return _left_by(made)
 
 
 if __name__ == "__main__":

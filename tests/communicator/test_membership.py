@@ -3,85 +3,28 @@
 
 from __future__ import annotations
 
-import json
-import os
-import random
-import signal
 import subprocess
-import sys
-import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import membership_ranks as work
 import pytest
 
 import hemiola as hm
-from waiting import wait_until
-
-PROGRAM = str(Path(__file__).with_name("membership_ranks.py"))
-
-
-class Cluster:
-    """The processes of one job on this machine."""
-
-    def __init__(self, ranks: int, steps: int) -> None:
-        self.name, self.ranks, self.steps = f"membership-{uuid.uuid4().hex[:8]}", ranks, steps
-        self.processes: list[subprocess.Popen[str]] = []
-        self._ready = tempfile.TemporaryDirectory()
-
-    def start(self, rank: int | str, *events: str) -> subprocess.Popen[str]:
-        """Start a rank, or a newcomer."""
-        words = [PROGRAM, self.name, str(rank), str(self.ranks), str(self.steps), *events]
-        paths = os.pathsep.join(sys.path)
-        process = subprocess.Popen(
-            [sys.executable, *words],
-            env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "READY": self._ready.name},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.processes.append(process)
-        return process
-
-    def has_come(self, process: subprocess.Popen[str]) -> bool:
-        """Say whether a process has joined the others."""
-        return (Path(self._ready.name) / str(process.pid)).exists()
-
-    def await_all(self) -> None:
-        """Wait until all processes so far train, or have ended."""
-        awaited = list(self.processes)
-        wait_until(lambda: all(self.has_come(each) or each.poll() is not None for each in awaited))
-
-    def end(self) -> None:
-        """Kill what is left."""
-        for process in self.processes:
-            process.kill()
-            process.communicate()
-        self._ready.cleanup()
-
-
-def seen_by(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Return what a process saw."""
-    out, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    seen: dict[str, Any] = json.loads(out)
-    return seen
+from coming_and_going import Job, check_sequence, seen_by, sequence
 
 
 @pytest.fixture
-def job(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def job(request: pytest.FixtureRequest) -> Iterator[Job]:
     """A job that ends with its test."""
-    cluster = Cluster(*request.param)
-    yield cluster
-    cluster.end()
+    started = Job(*request.param)
+    yield started
+    started.end()
 
 
 @pytest.mark.parametrize("job", [(1, 100), (2, 100), (3, 100)], indirect=True)
-def test_a_newcomer_is_let_in_and_the_result_is_as_without(job: Cluster) -> None:
+def test_a_newcomer_is_let_in_and_the_result_is_as_without(job: Job) -> None:
     until = f"until={job.ranks + 1}"
     old = [job.start(rank, until) for rank in range(job.ranks)]
     job.await_all()
@@ -94,7 +37,7 @@ def test_a_newcomer_is_let_in_and_the_result_is_as_without(job: Cluster) -> None
 
 @pytest.mark.parametrize("leaver", [0, 2])
 @pytest.mark.parametrize("job", [(3, 200)], indirect=True)
-def test_a_rank_that_leaves_is_missed_by_nobody(job: Cluster, leaver: int) -> None:
+def test_a_rank_that_leaves_is_missed_by_nobody(job: Job, leaver: int) -> None:
     old = [job.start(rank, *(["leave=100"] if rank == leaver else [])) for rank in range(job.ranks)]
     for rank, process in enumerate(old):
         seen = seen_by(process)
@@ -108,7 +51,7 @@ def test_a_rank_that_leaves_is_missed_by_nobody(job: Cluster, leaver: int) -> No
 
 @pytest.mark.parametrize("victim", [0, 2])
 @pytest.mark.parametrize("job", [(3, 200)], indirect=True)
-def test_a_dead_rank_is_replaced(job: Cluster, victim: int) -> None:
+def test_a_dead_rank_is_replaced(job: Job, victim: int) -> None:
     old = [job.start(rank, "until=3", *(["die=100"] if rank == victim else [])) for rank in range(job.ranks)]
     old[victim].wait(timeout=60)
     new = job.start("new", "until=3")
@@ -119,6 +62,17 @@ def test_a_dead_rank_is_replaced(job: Cluster, victim: int) -> None:
         assert seen["right"]
         assert seen["sizes"][-1] == 3
         assert set(seen["lost"]) <= {victim}
+
+
+@pytest.mark.parametrize("when", ["during grow", "during shrink", "before shrink", "of an old one"])
+def test_a_rank_that_says_so_late_still_leaves(when: str) -> None:
+    assert hm.launch(work.left_late, 3, when, timeout_s=90) == [(2, False), (3, True), (2, False)]
+
+
+def test_a_wrong_limit_leaves_the_communicator_open() -> None:
+    for said, total in hm.launch(work.shrunk_in_no_time, 2, timeout_s=90):
+        assert "expected a timeout above 0 seconds" in said
+        assert total == 2
 
 
 def test_a_newcomer_finds_a_launched_job_by_its_name() -> None:
@@ -149,7 +103,7 @@ def test_a_newcomer_without_the_name_of_a_job_is_told_what_to_pass(monkeypatch: 
 
 @pytest.mark.long
 @pytest.mark.parametrize("job", [(2, 100_000)], indirect=True)
-def test_forty_joins_and_leaves_leave_nothing_behind(job: Cluster) -> None:
+def test_forty_joins_and_leaves_leave_nothing_behind(job: Job) -> None:
     old = [job.start(rank) for rank in range(2)]
     held = []
     for _ in range(40):
@@ -174,40 +128,8 @@ def resources_of(process: subprocess.Popen[str]) -> dict[str, int]:
     }
 
 
-def sequence(seed: int) -> tuple[int, list[tuple[float, str, int]]]:
-    """Return how many ranks begin, and what happens when: a rank dies or leaves, or one comes."""
-    rng = random.Random(f"membership: {seed}")
-    ranks = rng.randint(2, 5)
-    events = [
-        (rng.uniform(0.2, 2.0), rng.choice(("kill", "leave", "join", "join")), rng.randrange(8))
-        for _ in range(rng.randint(2, 5))
-    ]
-    return ranks, sorted(events)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_happens_nobody_hangs_and_sums_are_right(seed: int) -> None:
     ranks, events = sequence(seed)
-    cluster = Cluster(ranks, 6000)
-    alive = [cluster.start(rank) for rank in range(ranks)]
-    gone: list[subprocess.Popen[str]] = []
-    try:
-        cluster.await_all()
-        begin = time.monotonic()
-        for at_s, what, which in events:
-            time.sleep(max(0.0, begin + at_s - time.monotonic()))
-            if what == "join":
-                alive.append(cluster.start("new"))
-            elif len(inside := [process for process in alive if cluster.has_come(process)]) > 1:
-                one = inside[which % len(inside)]
-                alive.remove(one)
-                one.send_signal(signal.SIGKILL if what == "kill" else signal.SIGUSR1)
-                gone.append(one)
-        for process in alive:
-            assert seen_by(process)["right"]
-        for process in gone:
-            _, errors = process.communicate(timeout=60)
-            assert process.returncode in (0, -signal.SIGKILL, -signal.SIGUSR1), errors
-    finally:
-        cluster.end()
+    check_sequence(Job(ranks, 6000), events)

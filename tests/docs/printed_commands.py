@@ -42,16 +42,21 @@ def not_here(pattern: str, why_not: str) -> Smallest:
 
 #: The first whose pattern is the whole command counts.
 FORMS = [
+    a_benchmark("artefacts", "docs/reference"),
+    a_benchmark("c_call", "--help"),
     a_benchmark("calibrate", "--hosts 3 --rounds 1", may_miss=True),
     a_benchmark("bounds", "--count 20 --jobs 1"),
     a_benchmark("damaged_schedules", "--count 4"),
     a_benchmark("dead_nic", "--calls 2 --size 4KiB --bandwidth 20MB/s"),
     a_benchmark("degraded_nic", "--ranks 4 --size 64KiB", may_miss=True),
     a_benchmark("diagnose", "--rounds 1 --minutes 0.01", may_miss=True),
+    a_benchmark("doors", "--help"),
     a_benchmark("endurance", "--kills 1 --stops 1 --closes 1 --operations 20 --ranks 2"),
     a_benchmark("fuzz_cli", "--count 20 --processes 2 --workers 1"),
     a_benchmark("healing", "--help"),
+    a_benchmark("membership", "--ranks 2 --rounds 1", may_miss=True),
     a_benchmark("page_frames", may_miss=True),
+    a_benchmark("inference", "--only calls --places 2 --sizes 1024 --rounds 1 --tokens 1", may_miss=True),
     a_benchmark("judge", "--ranks 8 --repeats 1", may_miss=True),
     a_benchmark("late_found", "--calls 1 --size 4KiB --bandwidth 20MB/s", may_miss=True),
     a_benchmark("late_soak", "--collectives 20"),
@@ -63,7 +68,8 @@ FORMS = [
         may_miss=True,
     ),
     a_benchmark("monotone", "--count 1", may_miss=True),
-    not_here(r"python benchmarks/boosting\.py.*", "needs LightGBM, which no extra brings"),
+    a_benchmark("tls", "--rounds 1", may_miss=True),
+    a_benchmark("boosting", "--ranks 2 --rounds 2 --turns 1", may_miss=True),
     a_benchmark("network_faults", "--runs 1 --only undisturbed --undisturbed 1"),
     a_benchmark(
         "overlap",
@@ -115,6 +121,7 @@ FORMS = [
     Smallest(r"python -m papers pccl( .*)?", "python -m papers pccl --only closed_forms --out ."),
     Smallest(r"python -m papers spccl( .*)?", "python -m papers spccl --only union --out ."),
     Smallest(r"python -m papers tacos( .*)?", "python -m papers tacos --only slots --out ."),
+    Smallest(r"python -m papers workloads( .*)?", "python -m papers workloads --only spccl --out ."),
     Smallest(r"python -m papers --help", "python -m papers --help"),
     Smallest(r"python -m papers\.tacos\.scale .*", "python -m papers.tacos.scale 4x4 --threads 1"),
     not_here(
@@ -130,15 +137,22 @@ FORMS = [
     ),
     not_here(r"python -m hemiola\.launch\.agent", "what `hemiola launch` starts on another host"),
     Smallest(
+        r"(hemiola launch -n 4 )?python -m hemiola\.mpi (sum|script)\.py|hemiola launch -n 2 train\.py",
+        "hemiola launch -n 2 python -m hemiola.mpi train.py",
+    ),
+    Smallest(
         r"hemiola sweep .*",
         "hemiola sweep all_reduce cluster.yaml -b 1KiB -e 4KiB -a plan -a ring --out times.csv",
     ),
+    Smallest(r"hemiola whatif( .*)?", "hemiola whatif bert-large --topology cluster.yaml --parallel zero=3"),
+    not_here(r"python -m hemiola\.jax program\.py", "tests/doors/test_jax.py runs it"),
     not_here(r"hemiola completion .*", "tests/cli runs it in bash, zsh and fish"),
     not_here(
         r"hemiola (completion|sweep|trace|topology convert|topology draw)", "a name in the list of schemas"
     ),
     not_here(r"python -m hemiola\.demo", "what `make demo` runs"),
     not_here(r"hemiola launch -n 4 x\.py", "a program of the reader's"),
+    not_here(r"hemiola launch -n 4 -- \./mean", "a program in C; tests/doors/test_c.py runs it"),
     Smallest(r"hemiola launch( -n 4 train\.py.*)?", "hemiola launch -n 2 train.py --epochs 3"),
     Smallest(r"hemiola bench( all_reduce)?( -b.*)?", "hemiola bench all_reduce -b 1K -e 2K -n 2"),
     Smallest(r"hemiola doctor", "hemiola doctor"),
@@ -154,7 +168,17 @@ FORMS = [
     Smallest(r"hemiola plan( .*)?", "hemiola plan all_reduce cluster.yaml 64MiB --slow 0=2 --effort 0.1"),
     Smallest(r"hemiola simulate( .*)?", "hemiola simulate all_reduce_ring cluster.yaml 64MiB --late 7=50ms"),
     Smallest(r"hemiola synthesize( .*)?", "hemiola synthesize all_gather box.yaml --chunks 1 --out x.sched"),
+    not_here(r"hemiola export .*machine\.xml.*", "NCCL writes the machine's file on that machine"),
+    Smallest(
+        r"hemiola export( .*)?", "hemiola export all_reduce_ring --ranks 4 --to mscclpp --out ring.json"
+    ),
     Smallest(r"hemiola verify( .*)?", "hemiola verify all_reduce_ring --ranks 4"),
+    not_here(
+        r'hemiola status "my job"( --watch)?', "tests/communicator/test_status.py runs the page's block"
+    ),
+    Smallest(r"hemiola status( --json)?", "hemiola status --json"),
+    not_here(r"python examples/elastic\.py", "tests/torch/test_torch_examples.py runs it"),
+    not_here(r"python benchmarks/torchft_kills\.py", "needs torchft, which no extra brings"),
     not_here(r"hemiola view records .*", "tests/view/test_job_page.py does so with records"),
     Smallest(
         r"hemiola view .* --html .*",

@@ -26,6 +26,10 @@ class Hiding:
         found = None if name.partition(".")[0] in self._hidden else self._finder.find_spec(name, path, target)
         return found if isinstance(found, ModuleSpec) else None
 
+    def __getattr__(self, name: str) -> Any:
+        """Leave to the finder what it has else: where packages' metadata are."""
+        return getattr(self._finder, name)
+
 
 def hide(packages: Sequence[str]) -> None:
     """Make this process one in which the packages are not installed."""

@@ -69,8 +69,6 @@ def doomed_in_the_middle(victim: int, how: int, timeout_s: float, op: Any = "sum
 def doomed_reading(kind: str, victim: int, size: int) -> Seen:
     """Run a collective that sends the same bytes to all until the victim is killed; return the wrong elements."""
     comm = start()
-    if comm.rank == victim:
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
     wrong = turn = 0
     sizes = [size >> of if kind.endswith("_blocks") else size for of in range(comm.rank_count)]
     sent, got = np.empty(sizes[comm.rank], np.int32), np.empty(sum(sizes), np.int32)
@@ -86,6 +84,8 @@ def doomed_reading(kind: str, victim: int, size: int) -> Seen:
         sent[:] = np.arange(sent.size) + turn + comm.rank
         try:
             calls[kind]()
+            if comm.rank == victim and turn == 1:
+                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
             found = [(sent, 0)] if kind == "broadcast" else list(zip(parts, range(len(parts)), strict=True))
             wrong += sum(int((one != np.arange(one.size) + turn + of).sum()) for one, of in found)
         except hm.LostRankError as error:

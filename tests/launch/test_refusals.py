@@ -32,6 +32,8 @@ PIDFD_OPEN = 434
 MEMFD_CREATE = {"x86_64": 319, "aarch64": 279}[platform.machine()]
 GET_AFFINITY = {"x86_64": 204, "aarch64": 123}[platform.machine()]
 SET_AFFINITY = {"x86_64": 203, "aarch64": 122}[platform.machine()]
+#: The limit of processes counts all those of a user, so each worker of the test runner is a user of its own.
+STRANGER = str(100_000 + os.getpid())
 REFUSED_CALL = str(Path(__file__).with_name("refused_call.py"))
 
 
@@ -138,25 +140,46 @@ def test_ranks_need_neither_locked_memory_nor_dev_shm(script: str, limit: str) -
     assert done.stdout == "[2, 2]\n", done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["-m", "hemiola", "plan", "all_reduce", "{ring}", "1MiB"], 3),
-        (["-m", "hemiola", "launch", "-n", "4", "true"], 125),
-        (["{script}"], 1),
-    ],
-)
-def test_a_limit_of_processes_is_named(script: str, ring: str, words: list[str], code: int) -> None:
+def _ran_with_processes(
+    count: int, words: list[str], numpy_threads: int = 1
+) -> subprocess.CompletedProcess[str]:
+    """Run Python as a user who may have so many processes and threads; NumPy's main thread is one of them."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("the limit binds no root, so it takes setpriv and root to become another user")
-    as_stranger = ["setpriv", "--reuid", "65533", "--clear-groups"]
+    as_stranger = ["setpriv", "--reuid", STRANGER, "--clear-groups"]
     as_reader = ["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]
-    threads = {3: 1, 125: 3, 1: 2}[code]
-    limited = ["bash", "-c", f'ulimit -u {threads}; exec "$@"', "sh", sys.executable]
-    named = [word.format(script=script, ring=ring) for word in words]
-    done = _ran([*as_stranger, *as_reader, *limited, *named])
+    limited = ["bash", "-c", f'ulimit -u {count}; exec "$@"', "sh", sys.executable]
+    return _ran(["env", f"OPENBLAS_NUM_THREADS={numpy_threads}", *as_stranger, *as_reader, *limited, *words])
+
+
+@pytest.mark.parametrize(
+    ("count", "numpy_threads", "words", "code"),
+    [
+        (1, 2, ["-m", "hemiola", "plan", "all_reduce", "{ring}", "1MiB"], 3),
+        (3, 1, ["-m", "hemiola", "launch", "-n", "4", "true"], 125),
+        (2, 1, ["{script}"], 1),
+        (1, 1, ["-c", "import hemiola as hm; hm.Communicator.join(0, 1, 'a lobby needs a thread')"], 1),
+    ],
+)
+def test_a_limit_of_processes_is_named(
+    script: str, ring: str, count: int, numpy_threads: int, words: list[str], code: int
+) -> None:
+    words = [word.format(script=script, ring=ring) for word in words]
+    done = _ran_with_processes(count, words, numpy_threads)
     assert done.returncode == code, done.stderr
     assert "ulimit -u" in done.stderr.splitlines()[-1], done.stderr
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "verify(hm.algorithms.all_reduce_ring(8), threads=4)",
+        "synthesis.synthesize(hm.topologies.ring(6, latency_s=1e-6, bandwidth=1e9), 'all_gather', trials=4, threads=4)",
+    ],
+)
+def test_work_of_several_threads_is_done_by_one_where_there_are_no_others(call: str) -> None:
+    done = _ran_with_processes(1, ["-c", f"import hemiola as hm; hm.{call}"])
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def _without_proc(words: str) -> subprocess.CompletedProcess[str]:

@@ -120,7 +120,7 @@ def test_a_first_call_loads_nothing_slow() -> None:
 def _choices() -> tuple[int, bool, bool]:
     comm = hm.init()
     small, large = comm.plan("broadcast", 64 * KIB), comm.plan("broadcast", 64 * MIB)
-    memory = comm._plans._memory
+    memory = comm._plans.memory
     assert memory is not None
     return int(memory.cores), small.is_on_cores, large.is_on_cores
 
@@ -138,7 +138,7 @@ def test_a_communicator_counts_on_cores_where_there_are_fewer(rank_count: int) -
 def _choice_with_a_quota_of_one_core() -> tuple[float, bool]:
     with mock.patch.object(memory_speeds, "core_quota", return_value=1):
         comm = hm.init()
-    memory = comm._plans._memory
+    memory = comm._plans.memory
     assert memory is not None
     return memory.cores, comm.plan("broadcast", 64 * KIB).is_on_cores
 

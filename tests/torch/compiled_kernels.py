@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the device executor's kernels for GPUs that need not be there, and prints how many it has compiled."""
+"""Compiles the device executor's kernels, and those of coded messages, for GPUs that need not be there. Prints how many
+it has compiled."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from hemiola.torch import device_kernels
+from hemiola.torch import codec_kernels, device_kernels
 
 TARGETS = (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64))
 #: By kind, what its tensors are to Triton.
@@ -38,7 +39,30 @@ def main() -> None:
             largest = {"LARGEST": torch.finfo(getattr(torch, kind)).max}
             compiled(device_kernels.scale, scaled, fixed | largest, target)
             count += 1
-    print(count)
+    print(count + coding())
+
+
+def coding() -> int:
+    """Compile the kernels of coded messages; return how many there were."""
+    places = {"words": "*i64", "counts": "*i32", "starts": "*i32", "size": "i64", "capacity": "i64"}
+    units = {"begins": "*i64", "ends": "*i64", "counts": "*i32"}
+    side, tile = {"SIDE": 64}, {"TILE": device_kernels.TILE}
+    count = 0
+    for target in TARGETS:
+        compiled(codec_kernels.number, {"counts": "*i32", "starts": "*i32", "tiles": "i32"}, tile, target)
+        count += 1
+        for pointer in ("*i16", "*i32"):
+            arrays = places | units | {"x": pointer, "values": pointer, "out": pointer}
+            for kernel, fixed in (
+                (codec_kernels.scan, side),
+                (codec_kernels.compress, tile),
+                (codec_kernels.expand, tile | {"adds": False}),
+                (codec_kernels.count_between, tile),
+            ):
+                names = [name for name in kernel.arg_names if name not in fixed]
+                compiled(kernel, {name: arrays[name] for name in names}, fixed, target)
+                count += 1
+    return count
 
 
 if __name__ == "__main__":

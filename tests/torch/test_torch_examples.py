@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -45,16 +46,70 @@ def test_pruned_gradients_send_a_hundredth_and_learn() -> None:
 
 
 @pytest.mark.long
-def test_a_killed_rank_is_named_and_the_run_ends_where_one_that_nobody_interrupted_ends(
-    tmp_path: Path,
-) -> None:
-    elastic = str(EXAMPLES / "elastic.py")
-    # The agent would look every 0.1 s, and end on a busy machine whoever has not yet said what it heard.
-    restarts = ["--max-restarts=3", "--monitor-interval=2"]
-    done = output_of(*restarts, elastic, str(tmp_path / "interrupted"), "12")
-    assert re.findall(r"life (\d): from step (\d+)", done.stdout) == [("0", "0"), ("1", "10")]
-    assert re.search(r"LostRankError: .*rank 1", done.stderr)
-    [(life, loss)] = re.findall(r"life (\d): loss ([\d.]+) after step 30", done.stdout)
-    assert life == "1"
-    assert float(loss) < 0.3  # ln 2 is 0.69
-    assert f"loss {loss} after step 30" in output_of(elastic, str(tmp_path / "whole")).stdout
+def test_an_elastic_training_ends_as_one_that_nobody_has_disturbed() -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "elastic.py")], capture_output=True, text=True, timeout=LIMIT_S
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = done.stdout
+    assert "step 60: B is killed" in said
+    assert re.search(r"step \d+: D is rank 2 of 3", said)
+    assert "step 200: A has left" in said
+    assert "step 299: D is rank 1 of 2" in said
+    apart = re.findall(r"([CD]): (\S+) from a training that nobody has disturbed", said)
+    assert sorted(process for process, _ in apart) == ["C", "D"]
+    assert all(float(distance) < 1e-9 for _, distance in apart)
+
+
+SINGLE_AGENT = [*TORCHRUN[:-1], "--nproc-per-node=1", "--max-restarts=0"]
+OWN_RANK = """
+import os, signal, sys
+import torch
+import hemiola as hm
+from hemiola.torch.elastic import Training
+
+name, number = sys.argv[1], int(sys.argv[2])
+module = torch.nn.Linear(2, 1)
+comm = hm.Communicator.join(number, 2, name) if number < 2 else hm.join(name)
+training = Training(comm, module, torch.optim.SGD(module.parameters(), lr=0.1))
+
+
+def gradients(model, step):
+    if number == 1 and step == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    model(torch.ones(1, 2)).sum().backward()
+
+
+while True:
+    for _ in training.steps(gradients, until=(training.step // 10 + 1) * 10):
+        pass
+    if training.rank_count == 2:  # rank 1 has died at step 5, and the newcomer is here
+        break
+print(f"process {number}: {training.rank_count} ranks at the end")
+torch.distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.long
+def test_a_rank_under_an_agent_of_its_own_is_replaced(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(OWN_RANK)
+    name = f"elastic-{uuid.uuid4().hex}"
+    agents = [
+        subprocess.Popen(
+            [*SINGLE_AGENT, str(script), name, str(number)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(3)
+    ]
+    try:
+        said = [agent.communicate(timeout=LIMIT_S) for agent in agents]
+    finally:
+        for agent in agents:
+            agent.kill()
+    assert [agent.returncode for agent in agents] == [0, 1, 0], said
+    assert "Signal 9 (SIGKILL)" in said[1][1]
+    assert "process 0: 2 ranks at the end" in said[0][0]
+    assert "process 2: 2 ranks at the end" in said[2][0]

@@ -134,7 +134,7 @@ def test_a_figure_is_as_wide_as_a_papers_columns(columns: int) -> None:
         (
             "all_reduce_ring",
             {},
-            "expected a Topology, a Schedule, a Timeline, a Plan, a Sweep or an Arrivals",
+            "expected a Topology, a Schedule, a Timeline, a Plan, a Sweep, a WhatIf or an Arrivals",
         ),
         (float("nan"), {}, "found nan"),
         (None, {}, "found None"),

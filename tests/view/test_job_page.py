@@ -102,3 +102,47 @@ def test_a_page_of_too_many_ranks_is_refused(tmp_path: Path) -> None:
     write_record(tmp_path / "records", 0, [operation(1, 0.0, 0.1)], [0, 99_999])
     with pytest.raises(hm.ArgumentError, match="found 100,000"):
         hm.explore(tmp_path / "records", tmp_path / "job.html")
+
+
+def test_ranks_that_came_and_went_are_told_with_their_epoch(tmp_path: Path) -> None:
+    # Given: rank 2 is killed at 1.1 s, and ranks 0 and 1 go on at 1.3 s with rank 3, which came. Both have recorded it,
+    # and two changes before the first call.
+    folder = killed_job(tmp_path / "records")
+    epoch = {"number": 3, "ranks": [0, 1, 3], "joined": [3], "left": [], "lost": {"2": "has died"}}
+    times = {"at_s": 1001.3, "took_s": 0.2, "healed_bytes": 0, "healed_s": 0.0}
+    old = [
+        {**epoch, **times, "number": 3 - at, "at_s": 1000 - at, "joined": [at], "lost": {}} for at in (2, 1)
+    ]
+    for rank in (0, 1):
+        file = folder / f"hemiola-{rank}.json"
+        record = json.loads(file.read_text())
+        record["groups"][0]["epochs"] = [*old, {**epoch, **times}]
+        file.write_text(json.dumps(record))
+    data = job_data(folder, "")
+    told = [(found["rank"], found["at"], found["text"]) for found in data["findings"][3:]]
+    at_s = pytest.approx(1.3)
+    assert told == [
+        (1, 0.0, "joined; epoch 2 began after 200 ms, before the first recorded call"),
+        (3, at_s, "joined; epoch 3 began after 200 ms"),
+        (2, at_s, "was lost: has died; epoch 3 began after 200 ms"),
+        (3, None, "has left no record"),
+    ]
+    assert (data["first"], data["ranks"], data["missing"]) == (2, 4, [2, 3])
+    file.write_text(json.dumps({**record, "groups": [{**record["groups"][0], "epochs": [{}]}]}))
+    with pytest.raises(hm.FormatError, match=r"hemiola-1\.json"):
+        job_data(folder, "")
+
+
+def test_a_change_without_a_failure_is_told_by_the_command(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_record(tmp_path / "records", 0, [operation(1, 0.0, 0.1)], [0, 1])
+    file = tmp_path / "records" / "hemiola-0.json"
+    record = json.loads(file.read_text())
+    epoch = {"number": 4, "ranks": [0], "joined": [], "left": [1], "lost": {}, "at_s": 1000.5, "took_s": 0.01}
+    record["groups"][0]["epochs"] = [epoch]
+    file.write_text(json.dumps(record))
+    assert main(["view", str(tmp_path / "records")]) == 0
+    told = " ".join(capfd.readouterr().out.split())
+    assert "No operation failed." in told
+    assert "500 ms 1 left; epoch 4 began after 10 ms" in told

@@ -833,11 +833,11 @@ class Schedule:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Schedule:
         """
-        Read a schedule from a file of either form, told apart by its first bytes.
+        Read a schedule from a file of either form, or of another program; told apart by its first bytes.
 
         Parameters
         ----------
-        path : str or os.PathLike.
+        path : str or os.PathLike. docs/reference/formats/published.md lists the formats of other programs.
 
         Returns
         -------
@@ -848,7 +848,8 @@ class Schedule:
         OSError
             If the file cannot be read.
         FormatError
-            If it is malformed; names the line or the offset, the expected and the found content.
+            If it is malformed; names the line or the offset, the expected and the found content. Another program's file is
+            refused, too, where its own run stops or ends wrong.
         ArgumentError
             If it is not a regular file.
         """
@@ -1561,6 +1562,12 @@ class Session:
     def living(self, members: Sequence[int]) -> list[int]:
         """Those that are not lost, as far as is known here."""
 
+    def has_taken_leave(self, rank: int) -> bool:
+        """Whether a rank that is no member any more has said that it leaves."""
+
+    def losses(self) -> dict[int, object]:
+        """Why ranks are lost, as far as is known here."""
+
     @property
     def misses_somebody(self) -> bool:
         """Whether a rank has been lost that did not leave in good order."""
@@ -1574,6 +1581,17 @@ class Session:
 
     @property
     def rank(self) -> int: ...
+    def open_lobby(
+        self, members: Sequence[int], version: str, invitation: str, refusal: str, status: str
+    ) -> None:
+        """
+        Let newcomers come to the first of these, and tell the status; again: it has changed.
+        """
+
+    def process_of(self, rank: int) -> int:
+        """The number of a rank's process in the system; 0 where it is not known."""
+
+    def close_lobby(self) -> None: ...
     @property
     def rank_count(self) -> int: ...
 
@@ -1593,10 +1611,9 @@ class LocalSession(Session):
     def await_seat(self, timeout_s: float) -> tuple[str, list[int]]:
         """The name and the answer of the agreement that lets this newcomer in."""
 
-    def open_lobby(self, version: str, invitation: str, refusal: str) -> None:
-        """Let newcomers come to this rank."""
-
-    def close_lobby(self) -> None: ...
+    @staticmethod
+    def status_of(name: str, version: str, timeout_s: float) -> str | None:
+        """The status of a job; None where none of that name tells it now."""
 
 class Listener:
     """Where a rank is found by those of other hosts."""
@@ -1604,6 +1621,46 @@ class Listener:
     def __init__(self, at: str, first_port: int = 0, last_port: int = 0) -> None: ...
     @property
     def port(self) -> int: ...
+
+class HostsIdentity:
+    """The words by which a process of several hosts is known."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        incarnation: int,
+        token: bytes,
+        version: str,
+        addresses: Sequence[str],
+        nics: Sequence[tuple[int, Sequence[str]]],
+        silence_s: float,
+        tls: tuple[str, str, str] | None = None,
+    ) -> None: ...
+
+class HostsVisitor:
+    """A newcomer on its way into a job on several hosts."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        identity: HostsIdentity,
+        members: Sequence[str],
+        welcome_s: float,
+        timeout_s: float,
+    ) -> None:
+        """
+        Knock at the members' lobby, of whom at least one is found at `members`.
+        """
+
+    @property
+    def invitation(self) -> str:
+        """What members have told this newcomer."""
+
+    def await_seat(self, timeout_s: float) -> tuple[HostsSession, str, list[int]]:
+        """
+        The session, and the name and the answer of the agreement that lets this newcomer in.
+        """
 
 class HostsSession(Session):
     """The ranks of several hosts."""
@@ -1614,15 +1671,9 @@ class HostsSession(Session):
         *,
         rank: int,
         rank_count: int,
-        name: str,
-        incarnation: int,
-        token: bytes,
-        version: str,
-        addresses: Sequence[str],
-        nics: Sequence[tuple[int, Sequence[str]]],
+        identity: HostsIdentity,
         rank_zero: Sequence[str],
         timeout_s: float,
-        silence_s: float,
     ) -> HostsSession: ...
     def leave(self) -> None: ...
     @property
@@ -1909,7 +1960,9 @@ class Communicator:
         """Whether this rank has not given it up."""
 
     def call(self) -> None:
-        """Call for the next members in the next operation."""
+        """
+        Call for the next members in the next operation; nothing where it is closed.
+        """
 
     def close(self) -> None: ...
     def abort(self, reason: str) -> None: ...

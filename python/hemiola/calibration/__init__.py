@@ -7,7 +7,19 @@ the one before, and streams (`traffic`, `streams`), timed by all ranks (`stopwat
 times (`fitting`), and a topology is made of them (`network`)."""
 
 from hemiola.calibration.effort import BRIEF, THOROUGH, Effort
-from hemiola.calibration.measuring import measured_network
+from hemiola.calibration.measuring import measured_figures, measured_network
+from hemiola.calibration.network import Figures, network_of
+from hemiola.calibration.rounds import Nodes
 from hemiola.calibration.stopwatch import Grouping
 
-__all__ = ["BRIEF", "THOROUGH", "Effort", "Grouping", "measured_network"]
+__all__ = [
+    "BRIEF",
+    "THOROUGH",
+    "Effort",
+    "Figures",
+    "Grouping",
+    "Nodes",
+    "measured_figures",
+    "measured_network",
+    "network_of",
+]

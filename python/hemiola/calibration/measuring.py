@@ -16,7 +16,7 @@ from hemiola._core import Communicator as CoreCommunicator
 from hemiola._core import Schedule, Topology
 from hemiola.calibration.effort import THOROUGH, Effort
 from hemiola.calibration.fitting import Floats, latency_and_message, levelled, step_between
-from hemiola.calibration.network import Figures, network_of
+from hemiola.calibration.network import NO_LIMIT, Figures, network_of
 from hemiola.calibration.nics import NicSearch
 from hemiola.calibration.rounds import Nodes, Pair
 from hemiola.calibration.stopwatch import Grouping, Stopwatch
@@ -29,8 +29,6 @@ _FIRST_STEPS, _MOST_STEPS = 4, 4096
 _LONGER, _MORE = 3, 8
 #: Cores and memory give now more, now less: bandwidths inside nodes that differ by less are one.
 _INSIDE_TOLERANCE = 0.5
-#: The bandwidth of ways that nobody goes.
-_NO_LIMIT = 1e12
 
 #: Called with the part of the work that is done, and the whole.
 Progress = Callable[[int, int], None]
@@ -64,10 +62,20 @@ def measured_network(
     """
     if core.rank_count == 1:
         return Topology(1, [], name="measured: 1 rank")
+    return network_of(Nodes.of(nodes), measured_figures(core, nodes, grouping, effort, progress))
+
+
+def measured_figures(
+    core: CoreCommunicator,
+    nodes: Sequence[int],
+    grouping: Grouping,
+    effort: Effort,
+    progress: Progress = lambda done, total: None,
+) -> Figures:
+    """Do the same for two ranks or more, and return the figures, the same on all ranks."""
     watch = Stopwatch(core, grouping)
-    places = Nodes.of(nodes)
-    figures = _Measuring(watch, places, effort, progress).figures()
-    return network_of(places, Figures.from_numbers(watch.as_rank_zero(figures.to_numbers())))
+    figures = _Measuring(watch, Nodes.of(nodes), effort, progress).figures()
+    return Figures.from_numbers(watch.as_rank_zero(figures.to_numbers()))
 
 
 class _Measuring:
@@ -88,7 +96,7 @@ class _Measuring:
         has_alone = self._effort.is_thorough and places.most_ranks > 1
         alone = self._costs(places.rounds_between([0])) if has_alone else between
         self._progress(3, 5)
-        nic, nic_bandwidth = np.zeros(self._count, np.int64), np.full(self._count, _NO_LIMIT)
+        nic, nic_bandwidth = np.zeros(self._count, np.int64), np.full(self._count, NO_LIMIT)
         if places.count > 1:
             nic, nic_bandwidth = NicSearch(self._watch, places, self._effort).found()
         self._progress(5, 5)
@@ -136,7 +144,7 @@ class _Measuring:
 
     def _inside_bandwidth(self) -> Floats:
         """Return what each rank's port inside its node carries."""
-        found = np.full(self._count, _NO_LIMIT)
+        found = np.full(self._count, NO_LIMIT)
         if pairs := self._places.inside(1):
             streams = Streams(self._watch, self._watch.all, self._effort)
             streamed = streams.measured(pairs, streams.volume(pairs))

@@ -4,8 +4,9 @@ nodes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from hemiola._core import Topology
 from hemiola.calibration.rounds import Nodes
 
 _Link = tuple[int, int, float, float, float]
+
+#: The bandwidth of ways that nobody goes, such as a rank's inside a node that it has alone.
+NO_LIMIT = 1e12
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,56 @@ class Figures:
             nic.astype(np.int64),
             nic_bandwidth,
         )
+
+    def among(
+        self, known: Sequence[int | None], nodes: Sequence[int], nodes_before: Sequence[int]
+    ) -> Figures | None:
+        """Return the figures of other ranks of the job; None where there is a kind of link that nobody has measured.
+
+        Parameters
+        ----------
+        known : the number of each of them among these ranks; None of a newcomer, which counts as a median one.
+        nodes, nodes_before : the node of each of them, and of each of these ranks.
+        """
+        shares_before, shares = (len(set(of)) < len(of) for of in (nodes_before, nodes))
+        spans_before, spans = (len(set(of)) > 1 for of in (nodes_before, nodes))
+        if (shares and not shares_before) or (spans and not spans_before):
+            return None
+        # By node and NIC; of nodes by their numbers now.
+        bandwidth: dict[tuple[int, int], float] = {}
+        users: Counter[tuple[int, int]] = Counter()
+        for number, node in zip(known, nodes, strict=True):
+            if number is not None:
+                place = (node, int(self.nic[number]))
+                bandwidth[place] = float(self.nic_bandwidth[number])
+                users[place] += 1
+        inside, nic = [], []
+        for number, node in zip(known, nodes, strict=True):
+            if number is not None:
+                inside.append(float(self.inside_bandwidth[number]))
+                nic.append(int(self.nic[number]))
+                continue
+            here = [place for place in bandwidth if place[0] == node] or [(node, 0)]
+            place = min(here, key=lambda one: (users[one], one))
+            users[place] += 1
+            bandwidth.setdefault(place, _median_limit(self.nic_bandwidth))
+            inside.append(_median_limit(self.inside_bandwidth))
+            nic.append(place[1])
+        return replace(
+            self,
+            inside_bandwidth=np.array(inside),
+            nic=np.array(nic, np.int64),
+            nic_bandwidth=np.array([bandwidth[place] for place in zip(nodes, nic, strict=True)]),
+        )
+
+
+def _median_limit(bandwidths: NDArray[np.float64]) -> float:
+    """Return the median of those that have a limit; nobody has measured the others."""
+    limited = np.sort(
+        bandwidths[bandwidths < NO_LIMIT]
+    )  # np.median imports numpy.ma, for which all would wait
+    middle = limited.size // 2
+    return float((limited[middle] + limited[-1 - middle]) / 2) if limited.size else NO_LIMIT
 
 
 def network_of(places: Nodes, figures: Figures) -> Topology:

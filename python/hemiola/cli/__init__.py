@@ -48,7 +48,10 @@ SECTIONS = {
         "synthesize": "Make a schedule for exactly this network, by matching chunks to links or another way.",
         "simulate": "Simulate a schedule on a topology: when each rank is done, and which links are busy.",
         "sweep": "Predict a collective's time for several topologies, sizes and algorithms, beside the lower bound.",
+        "whatif": "Predict a training step: computation, hidden and exposed communication, and the gain over other "
+        "libraries.",
         "verify": "Prove that schedules are right, or name their faults.",
+        "export": "Write a schedule in the format of another program.",
     },
     "Look": {
         "view": "Look at a schedule as chunks by steps, at times measured and predicted, or at a job's records.",
@@ -60,6 +63,7 @@ SECTIONS = {
         "calibrate": "Measure the links between the ranks of a running job: latency, bandwidth, cost of a message, "
         "shared NICs.",
         "diagnose": "Have ranks compute and all-reduce for some seconds, and find the cause that slows them.",
+        "status": "Show a running job of this machine: its members, and who came, left or was lost, when and why.",
         "trace": "Merge the latest operations that PyTorch's ranks have recorded into one trace for Perfetto.",
     },
     "Tools": {

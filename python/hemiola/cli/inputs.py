@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from hemiola.topology.named_nics import without_dead
 from hemiola.topology.port_speed import port_speed
 from hemiola.topology.wiring import TopologyFile
 from hemiola.units import format_bytes
+
+if TYPE_CHECKING:
+    from hemiola.interchange.artefact import Fault
 
 _DEFAULT_RANKS = 2
 #: Warnings about one file that are printed.
@@ -129,6 +132,24 @@ def load_schedule(
         raise ArgumentError(f"'{printable(text)}' is neither a schedule file nor an algorithm{meant}")
     existing = _existing(path)
     return Schedule.load(existing)
+
+
+def load_judged(text: str, rank_count: int | None = None) -> tuple[Schedule, tuple[Fault, ...]]:
+    """Read a schedule as `load_schedule` does, with the faults of its own run where another program has written it."""
+    from hemiola.interchange import files
+
+    path = Path(text)
+    if text not in algorithms.names(needs=None) and _exists(path) and files.is_foreign(_existing(path)):
+        artefact = files.read(path)
+        return artefact.schedule, artefact.faults
+    return load_schedule(text, rank_count), ()
+
+
+def holds_schedule(text: str) -> bool:
+    """Return whether a JSON file is a schedule of another program."""
+    from hemiola.interchange import files
+
+    return files.holds_schedule(_existing(Path(text)))
 
 
 def _made_for_topology(name: str, topology: Topology | None, nbytes: int, root: int) -> Schedule:

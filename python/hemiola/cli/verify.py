@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -14,11 +14,14 @@ from rich.text import Text
 from hemiola._core import Schedule, Violation
 from hemiola.algorithms.schedule_text import describe, slot_name
 from hemiola.cli import options
-from hemiola.cli.inputs import load_schedule
+from hemiola.cli.inputs import load_judged
 from hemiola.cli.output import answer, counted, printable
 from hemiola.cli.violations import violation_data
 from hemiola.progress import ProgressBar
 from hemiola.verify import verify as find_violations
+
+if TYPE_CHECKING:
+    from hemiola.interchange.artefact import Fault
 
 #: Violations looked for per schedule; there may be more.
 _VIOLATIONS_FOUND = 100
@@ -30,7 +33,7 @@ _VIOLATIONS_SHOWN, _VIOLATIONS_EXPLAINED, _TRANSFERS_SHOWN = 3, 50, 8
 class _Verdict:
     name: str
     schedule: Schedule
-    violations: list[Violation]  #: the first of them
+    violations: list[Violation | Fault]  #: the first of them
     has_more: bool
 
 
@@ -47,13 +50,17 @@ def verify(
 ) -> None:
     """Prove that schedules are right, or name their faults.
 
+    A file of MSCCL, MSCCL++, TE-CCL or TACOS is judged by its own run.
+
     Exit code 0 if all are correct, 1 if one is not, 2 if one cannot be read.
     """
     verdicts = []
     for name in schedules:
-        schedule = load_schedule(name, ranks)
-        with ProgressBar(f"verifying {printable(name)}") as bar:
-            found = find_violations(schedule, max_violations=_VIOLATIONS_FOUND + 1, progress=bar)
+        schedule, faults = load_judged(name, ranks)
+        found: list[Violation | Fault] = [*faults]
+        if not faults:
+            with ProgressBar(f"verifying {printable(name)}") as bar:
+                found = [*find_violations(schedule, max_violations=_VIOLATIONS_FOUND + 1, progress=bar)]
         has_more = len(found) > _VIOLATIONS_FOUND
         verdicts.append(_Verdict(printable(name), schedule, found[:_VIOLATIONS_FOUND], has_more))
     answer(
@@ -84,7 +91,7 @@ def _report(verdict: _Verdict, explain: bool) -> Iterator[Text]:
         yield Text(f"         and {at_least}{len(violations) - len(shown):,} more{hint}", style="dim")
 
 
-def _around(schedule: Schedule, violation: Violation) -> list[str]:
+def _around(schedule: Schedule, violation: Violation | Fault) -> list[str]:
     """Return the transfers that write or read the violation's slot, in order, as lines."""
     rows = np.asarray(schedule.transfers)
     touching = rows[

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from hemiola._core import Violation
 
+if TYPE_CHECKING:
+    from hemiola.interchange.artefact import Fault
 
-def violation_data(violation: Violation) -> dict[str, Any]:
+
+def violation_data(violation: Violation | Fault) -> dict[str, Any]:
     """Return a violation as JSON has it."""
     return {
         "rule": violation.rule,

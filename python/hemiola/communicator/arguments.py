@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of a call, checked: the value that counts, or a Complaint in its place.
 
-A rank that raised for a wrong argument before its operation would leave the others waiting for it. So nothing here
-raises: the complaint goes into the core with the other arguments, and the operation tells it to everybody."""
+A rank that raised for a wrong argument before its operation would leave the others waiting for it. So the complaint
+goes into the core with the other arguments, and the operation tells it to everybody. Only `limit_of` raises: it is for
+calls by which ranks come together."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import numpy as np
 from hemiola._core import Complaint, Schedule
 from hemiola.algorithms.in_switch import NAMES as IN_SWITCH_NAMES
 from hemiola.algorithms.in_switch import InSwitch, not_executable
+from hemiola.errors import ArgumentError
 from hemiola.verify import why_wrong
 
 
@@ -19,6 +21,14 @@ def seconds_of(timeout_s: object) -> float | Complaint:
     if not isinstance(timeout_s, (int, float)) or not 0 < timeout_s < 1e9:
         return Complaint(f"expected a timeout above 0 seconds, found {timeout_s!r}")
     return float(timeout_s)
+
+
+def limit_of(timeout_s: float | None, usual_s: float) -> float:
+    """Return a call's limit in seconds, the usual one where none is given; raise ArgumentError for a wrong one."""
+    limit_s = seconds_of(usual_s if timeout_s is None else timeout_s)
+    if isinstance(limit_s, Complaint):
+        raise ArgumentError(limit_s.text)
+    return limit_s
 
 
 def root_of(root: object, rank_count: int) -> int | Complaint:

@@ -6,7 +6,7 @@ Each is a collective of the core, which knows the sizes: docs/decisions/0022-blo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,19 @@ from hemiola.planner.communicator_plans import CommunicatorPlans
 Arrays = Sequence[NDArray[Any]]
 
 
+class _Agreement(NamedTuple):
+    """What all ranks have told, and the sizes that follow from it."""
+
+    told: bytes
+    sizes: BlockSizes
+    table: BlockTable
+
+
 class BlockCollectives(Collectives, StartedCollectives):
     """The collectives of a communicator that take an array for each rank."""
 
     _plans: CommunicatorPlans
+    _latest: _Agreement | None = None
 
     def all_to_all_blocks(
         self, x: Arrays, out: Arrays, *, schedule: Schedule | None = None, timeout_s: float | None = None
@@ -203,23 +212,27 @@ class BlockCollectives(Collectives, StartedCollectives):
         """Agree with all ranks about blocks; return what the core takes."""
         n = self.rank_count
         told = not_for_blocks(schedule, n) or words_of_blocks(call, x, out, n, schedule)
-        sizes = self._agreed_sizes(call, told, schedule, timeout_s)
+        agreement = self._agreement(call, told, schedule, timeout_s)
         how: Schedule | BlockTable | None = schedule
-        if how is None and sizes.total:
-            how = self._plans.schedule_of_blocks(sizes)
-        if how is None or not sizes.total:
-            how = BlockTable(sizes.table)
+        if how is None and agreement.sizes.total:
+            how = self._plans.schedule_of_blocks(agreement.sizes)
+        if how is None or not agreement.sizes.total:
+            how = agreement.table
         limit_s = timeout_s if timeout_s is None else seconds_of(timeout_s)
         return "all_to_all_blocks", _all_moved(x), _all_moved(out), "sum", 0, how, limit_s, False
 
-    def _agreed_sizes(
+    def _agreement(
         self, call: str, told: Words | Complaint, schedule: Schedule | None, timeout_s: float | None
-    ) -> BlockSizes:
+    ) -> _Agreement:
         """Tell all ranks what this one gives and expects, or what is wrong with it, and raise on all of them where that
-        does not fit; return the bytes of all blocks."""
+        does not fit. Sizes that come again are judged once."""
         every = np.empty((self.rank_count, words_count(self.rank_count)), np.int64)
         self.all_gather(cast("Words", told), out=every, timeout_s=timeout_s)
-        return agreed_sizes(call, every, schedule)
+        heard = every.tobytes()
+        if self._latest is None or self._latest.told != heard or schedule is not None:
+            sizes = agreed_sizes(call, every, schedule)
+            self._latest = _Agreement(heard, sizes, BlockTable(sizes.table))
+        return self._latest
 
 
 #: Of NumPy's types, those that the core knows and finds quickly.

@@ -11,19 +11,20 @@ from typing import NoReturn, Self, SupportsIndex
 
 from hemiola import environment
 from hemiola._core import Communicator as CoreCommunicator
-from hemiola._core import LocalSession, Session, Topology
+from hemiola._core import Session, Topology
 from hemiola.arguments import typed
 from hemiola.arguments.names import Kind
 from hemiola.communicator import open_communicators
 from hemiola.communicator.block_collectives import BlockCollectives
+from hemiola.communicator.epochs import Past
 from hemiola.communicator.healing import Healing
 from hemiola.communicator.init_options import InitOptions
 from hemiola.communicator.log import begin_logging, log_carriers
-from hemiola.communicator.membership import Membership, descended
+from hemiola.communicator.membership import FOUNDED, Membership, descended
 from hemiola.communicator.monitored_barrier import MonitoredBarrier
 from hemiola.communicator.noticing import Noticing, checked_bytes
 from hemiola.communicator.observation import Observer
-from hemiola.communicator.store_meeting import Store, join_at
+from hemiola.communicator.store_meeting import Doorplate, Store, join_at
 from hemiola.conditions import Conditions
 from hemiola.diagnosis import Diagnosis
 from hemiola.errors import ArgumentError, LostRankError
@@ -65,14 +66,16 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing, Membership, Hea
         ranks: Sequence[int],
         options: InitOptions,
         parent: CoreCommunicator | None = None,
-        lineage: str = "job",
+        lineage: str = FOUNDED,
         *,
         terms: str = "",
         measured: CommunicatorPlans | None = None,
         is_job: bool = False,
-        is_next: bool = False,
+        past: Past | None = None,
+        doorplate: Doorplate | None = None,
     ) -> None:
         self._session = session
+        self._doorplate = doorplate
         self._ranks = tuple(ranks)
         self._lineage, self._is_job = lineage, is_job
         self._groups: Counter[tuple[int, ...]] = Counter()
@@ -93,17 +96,13 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing, Membership, Hea
             )
         )
         self._limit_s = options.timeout_s
-        is_inherited = measured is not None
-        if is_next and isinstance(session, LocalSession) and not options.why_nobody_may_come():
-            is_inherited = self._inherit_from_veterans(plans, measured)
-        elif measured is not None:
-            plans.take_part_of(measured)
-        if not is_inherited:
+        if not self._inherits(measured):
             plans.measure(self._core, self._core_among)
         plans.watch(self._core)
         self._core.forget_arrivals()  # those of the measured network
         self._observer = Observer(session, self._ranks, self._core, options.timeout_s)
         log_carriers(self._core, self._ranks)
+        self._history = self._history_after(past)
         open_communicators.add(self)
         self._open_lobby()
 
@@ -161,10 +160,10 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing, Membership, Hea
         hold_standard_descriptors()
         begin_logging(environment.LOG.value())
         options = InitOptions.of(timeout_s, keep_inputs, topology, adapt)
-        session = join_at(meet_at, rank, rank_count, options.timeout_s)
+        session, doorplate = join_at(meet_at, rank, rank_count, options.timeout_s)
         options.agree(session, "join")
         options.check_topology(rank_count)
-        return cls(session, range(rank_count), options, is_job=True)
+        return cls(session, range(rank_count), options, is_job=True, doorplate=doorplate)
 
     @property
     def topology(self) -> Topology:
@@ -280,7 +279,7 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing, Membership, Hea
             measured=self._plans,
         )
 
-    def _made_of(self, ranks: Sequence[int], lineage: str) -> Communicator:
+    def _made_of(self, ranks: Sequence[int], lineage: str, past: Past) -> Communicator:
         """Make the communicator of the next members."""
         return Communicator(
             self._session,
@@ -289,7 +288,8 @@ class Communicator(BlockCollectives, MonitoredBarrier, Noticing, Membership, Hea
             lineage=lineage,
             measured=self._plans,
             is_job=self._is_job,
-            is_next=True,
+            past=past,
+            doorplate=self._doorplate,
         )
 
     def diagnose(self) -> Diagnosis:

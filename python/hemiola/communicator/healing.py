@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from hemiola.errors import ArgumentError, MismatchError
 
 #: The bytes that are compared, and moved, as one.
 PART_BYTES = 4 << 20
-_DIGEST_BYTES = 16
 #: Parts that a rank sends at once.
 _MOST_UNDER_WAY = 4
 _TAG = RESERVED_TAGS + (1 << 40)
@@ -33,6 +33,7 @@ class Healing(Collectives):
     if TYPE_CHECKING:
 
         def _hosts(self) -> Sequence[int]: ...
+        def _note_healed(self, nbytes: int, seconds: float) -> None: ...
 
     @typed
     def heal(self, state: object, *, timeout_s: float | None = None) -> int:
@@ -67,6 +68,7 @@ class Healing(Collectives):
         comparison reads all memory once. Digests guard against accidents, not against an adversary (XXH3, 128 bits).
         A state has more than parameters: optimizer moments, counters, and the residuals of a pruner or a quantizer.
         """
+        begin_s = time.monotonic()
         told = _State.of(state)
         found = self._agreed(told, timeout_s)
         own = np.frombuffer(b"".join(digests_of(one, PART_BYTES) for one in found.memory), np.uint64)
@@ -77,6 +79,9 @@ class Healing(Collectives):
         parts = found.parts()
         self._move(moves, parts, timeout_s)
         self._check(moves, parts, digests[0], timeout_s)
+        if moves:
+            moved = sum(parts[move.part].nbytes for move in moves)
+            self._note_healed(moved, time.monotonic() - begin_s)
         return sum(parts[move.part].nbytes for move in moves if move.dst == self.rank)
 
     def _agreed(self, told: _State | Complaint, timeout_s: float | None) -> _State:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hemiola import environment
-from hemiola._core import CommunicatorOptions, Complaint, Session, Topology
-from hemiola.communicator.arguments import seconds_of
+from hemiola._core import CommunicatorOptions, Session, Topology
+from hemiola.communicator.arguments import limit_of
 from hemiola.communicator.control_plane import chosen_control_plane
 from hemiola.communicator.emulation import Emulation
 from hemiola.communicator.words_of_ranks import read_words
@@ -51,11 +51,8 @@ class InitOptions:
             for a timeout or words of `adapt` that are none. An error in a topology's file is raised later, on all
             ranks.
         """
-        limit_s = seconds_of(environment.TIMEOUT.value() if timeout_s is None else timeout_s)
-        if isinstance(limit_s, Complaint):
-            raise ArgumentError(limit_s.text)
         return cls(
-            timeout_s=limit_s,
+            timeout_s=limit_of(timeout_s, environment.TIMEOUT.value()),
             keep_inputs=True if keep_inputs is None else keep_inputs,
             wires=WIRE.value(),
             adapt=_adapting(adapt),
@@ -121,8 +118,13 @@ class InitOptions:
 
     @classmethod
     def invited(cls, invitation: str) -> InitOptions:
-        """Return the options of the job that has sent an invitation."""
+        """Return the options of the job that has sent an invitation; MismatchError where its ranks are in C."""
         told = json.loads(invitation)
+        if "library" in told:
+            raise MismatchError(
+                "the job's ranks are of libhemiola, which chooses schedules in other words; come to it with "
+                "hemiola_join in C"
+            )
         return cls(**{**told, "adapt": frozenset(told["adapt"])})
 
     def why_nobody_may_come(self) -> str:
@@ -130,6 +132,10 @@ class InitOptions:
         for name, network in (("emulate", self.emulation), ("topology", self.topology)):
             if network is not None:
                 return f"'{name}' gave it a network of so many ranks as it has; leave that out"
+        if "mpi" in self.wires.split(","):
+            return (
+                f"its wire is MPI, which has a fixed number of ranks; leave it out of {environment.WIRE.name}"
+            )
         return ""
 
     def agree(self, session: Session, caller: str = "init") -> None:

@@ -9,11 +9,19 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hemiola import environment
-from hemiola._core import HostsSession, Listener, LocalSession, Session, leave_mpi
+from hemiola._core import (
+    HostsIdentity,
+    HostsSession,
+    HostsVisitor,
+    Listener,
+    LocalSession,
+    Session,
+    leave_mpi,
+)
 from hemiola.communicator.launch_environment import Job
 from hemiola.communicator.rendezvous import Meeting, rendezvous_of
 from hemiola.errors import TimeoutError
@@ -21,6 +29,9 @@ from hemiola.side_channel import log
 
 #: How often a host's name is asked for that is not known yet.
 _BETWEEN_QUESTIONS_S = 0.2
+
+#: How long a newcomer knocks at one place before it looks where the job is now.
+_BETWEEN_LOOKS_S = 1.0
 
 #: How long MPI's end is waited for before it is told.
 _QUIET_END_S = 60.0
@@ -133,29 +144,52 @@ class Doorway:
     ) -> HostsSession:
         """Wait for all other ranks."""
         deadline = time.monotonic() + timeout_s
-        for place in meeting.rank_zero:
-            wait_until_known(place, timeout_s)
-        environment.check_loopback([_host_of(place) for place in meeting.rank_zero])
-        timeout_s = max(0.0, deadline - time.monotonic())
-        from importlib import metadata  # every rank imports this module, and those of one host do not ask
-
+        self._find(meeting, timeout_s)
         session = HostsSession.join(
             self.listener,
             rank=rank,
             rank_count=rank_count,
-            name=meeting.name,
-            incarnation=incarnation,
-            token=meeting.token,
-            version=metadata.version("hemiola"),
-            addresses=self.addresses,
-            nics=self.nics,
+            identity=self._identity(meeting, incarnation),
             rank_zero=list(meeting.rank_zero),
-            timeout_s=timeout_s,
-            silence_s=environment.SILENCE.value(),
+            timeout_s=max(0.0, deadline - time.monotonic()),
         )
         for remark in session.remarks:
             log(logging.WARNING, "%s", remark)
         return session
+
+    def knock(self, where: Callable[[], Meeting], timeout_s: float, *, incarnation: int = 0) -> HostsVisitor:
+        """Ask the members of a running job to be let in; the first of them is found at `where().rank_zero`, or will be:
+        another one may be the first by now, and about to say so."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            meeting = where()
+            left_s = max(0.0, deadline - time.monotonic())
+            self._find(meeting, left_s)
+            own, places = self._identity(meeting, incarnation), list(meeting.rank_zero)
+            try:
+                return HostsVisitor(self.listener, own, places, min(left_s, _BETWEEN_LOOKS_S), left_s)
+            except TimeoutError:
+                if time.monotonic() >= deadline:
+                    raise
+
+    def _find(self, meeting: Meeting, timeout_s: float) -> None:
+        for place in meeting.rank_zero:
+            wait_until_known(place, timeout_s)
+        environment.check_loopback([_host_of(place) for place in meeting.rank_zero])
+
+    def _identity(self, meeting: Meeting, incarnation: int) -> HostsIdentity:
+        from importlib import metadata  # every rank imports this module, and those of one host do not ask
+
+        return HostsIdentity(
+            name=meeting.name,
+            incarnation=incarnation,
+            token=meeting.token,
+            version=metadata.version("hemiola"),
+            addresses=list(self.addresses),
+            nics=[(speed, list(addresses)) for speed, addresses in self.nics],
+            silence_s=environment.SILENCE.value(),
+            tls=environment.TLS.value(),
+        )
 
 
 def wait_until_known(place: str, timeout_s: float) -> None:

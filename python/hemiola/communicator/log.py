@@ -7,7 +7,9 @@ import logging
 from collections.abc import Sequence
 
 from hemiola._core import Communicator
+from hemiola.communicator.epochs import Epoch
 from hemiola.side_channel import log
+from hemiola.units import format_seconds
 
 _logger = logging.getLogger("hemiola")
 
@@ -33,3 +35,9 @@ def log_carriers(core: Communicator, ranks: Sequence[int]) -> None:
             by_carrier.setdefault(carrier, []).append(str(ranks[index]))
     ways = "; ".join(f"{carrier} to {', '.join(peers)}" for carrier, peers in by_carrier.items())
     log(logging.DEBUG, "rank %d of a communicator of %d: %s", ranks[core.rank], len(ranks), ways or "alone")
+
+
+def log_epoch(epoch: Epoch) -> None:
+    """Log a change of members."""
+    took, count = format_seconds(epoch.took_s), len(epoch.ranks)
+    log(logging.INFO, "epoch %d of %d ranks after %s: %s", epoch.number, count, took, epoch)

@@ -53,7 +53,7 @@ def rendezvous_of(job: Job) -> Rendezvous:
     """
     address = environment.RENDEZVOUS.value()
     if address is not None:
-        return AtAddress(str(address), address.port, _token(), job.name or str(address))
+        return AtAddress(str(address), address.port, known_token(), job.name or str(address))
     ways: dict[str, Callable[[Job], Rendezvous]] = {
         "torchrun": ThroughTorch,
         "Open MPI's mpirun": ThroughMpi,
@@ -171,7 +171,7 @@ def _at_first_node(job: Job) -> AtAddress:
     number = int(os.environ.get("SLURM_JOB_ID", "0")) + int(os.environ.get("SLURM_STEP_ID", "0"))
     ports = environment.PORTS.value() or _SLURM_PORTS
     port = ports[number % len(ports)]
-    return AtAddress(f"{first_node(nodes)}:{port}", port, _token(), job.name)
+    return AtAddress(f"{first_node(nodes)}:{port}", port, known_token(), job.name)
 
 
 def first_node(nodes: str) -> str:
@@ -189,7 +189,14 @@ def first_node(nodes: str) -> str:
     return found[1] + (found[2] or "") + (after[1] if found[2] and after else "")
 
 
-def _token() -> bytes:
+def known_token() -> bytes:
+    """Return the secret that was set on all ranks.
+
+    Raises
+    ------
+    ArgumentError
+        where none was.
+    """
     token = environment.TOKEN.value()
     if token is None:
         raise ArgumentError(

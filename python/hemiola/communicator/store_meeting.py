@@ -6,6 +6,7 @@ Everybody that can read the store is trusted with its contents, among them the s
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 import time
@@ -21,6 +22,7 @@ from hemiola.communicator.rendezvous import Meeting
 from hemiola.communicator.words_of_ranks import read_words
 from hemiola.environment import needs_addresses
 from hemiola.errors import ArgumentError, Cause, FormatError, MismatchError, TimeoutError
+from hemiola.side_channel import log
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.05
 #: Where newcomers find the name of the job that met here last.
@@ -81,7 +83,25 @@ class _Decision:
         )
 
 
-def join_at(meet_at: Store | str, rank: int, rank_count: int, timeout_s: float) -> Session:
+class Doorplate:
+    """Where newcomers find a job: a word in its store, which the first member writes."""
+
+    def __init__(self, store: Store, meeting: Meeting, own: Sequence[str] = ()) -> None:
+        self._store = store
+        words = {"name": meeting.name, "token": meeting.token.hex(), "members": list(own)}
+        self._words = json.dumps(words)
+
+    def hang(self) -> None:
+        """Write it. A store that has ended with its keeper is no loss to the members."""
+        try:
+            self._store.set(_JOB_KEY, self._words)
+        except Exception as error:  # of any store's own kind
+            log(logging.WARNING, "newcomers cannot find this job: its store takes no words: %s", error)
+
+
+def join_at(
+    meet_at: Store | str, rank: int, rank_count: int, timeout_s: float
+) -> tuple[Session, Doorplate | None]:
     """Wait for all other ranks, at a store or by a name; raises the errors of `Communicator.join`."""
     if not 1 <= rank_count < 1 << 20 or not 0 <= rank < rank_count:
         raise ArgumentError(
@@ -94,10 +114,12 @@ def join_at(meet_at: Store | str, rank: int, rank_count: int, timeout_s: float) 
             f"join: {environment.WIRE.name} asks for a wire that needs addresses, which ranks that meet by a name do "
             f"not tell each other; let them meet at a store"
         )
-    return LocalSession.join(rank, rank_count, meet_at, timeout_s)
+    return LocalSession.join(rank, rank_count, meet_at, timeout_s), None
 
 
-def join_through_store(rank: int, rank_count: int, store: Store, timeout_s: float) -> Session:
+def join_through_store(
+    rank: int, rank_count: int, store: Store, timeout_s: float
+) -> tuple[Session, Doorplate]:
     """Wait for all other ranks, each of which calls this with the same store.
 
     Parameters
@@ -109,7 +131,7 @@ def join_through_store(rank: int, rank_count: int, store: Store, timeout_s: floa
 
     Returns
     -------
-    Session
+    Session, and where newcomers find it.
 
     Raises
     ------
@@ -149,37 +171,30 @@ def join_through_store(rank: int, rank_count: int, store: Store, timeout_s: floa
             or f"rank 0 joins {decision.rank_count} ranks, rank {rank} joins {rank_count}; all must say the same"
         )
     left_s = max(0.0, begin + timeout_s - time.monotonic())
-    if rank == 0:
-        store.set(_JOB_KEY, json.dumps({"name": "" if decision.rank_zero else decision.name}))
     if not decision.rank_zero:
-        return LocalSession.join(rank, rank_count, decision.name, left_s)
+        session = LocalSession.join(rank, rank_count, decision.name, left_s)
+        return session, Doorplate(store, Meeting((), b"", decision.name))
     meeting = Meeting(tuple(decision.rank_zero), bytes.fromhex(decision.token), decision.name)
     doorway = doorway or Doorway.open(local_rank=decision.local_ranks[rank])
-    return doorway.join(rank, rank_count, meeting, left_s)
+    hosts = doorway.join(rank, rank_count, meeting, left_s)
+    return hosts, Doorplate(store, meeting, doorway.endpoints)
 
 
-def job_at(store: Store, timeout_s: float) -> str:
-    """Return the name of the job whose ranks met last at a store.
+def job_at(store: Store, timeout_s: float) -> Meeting:
+    """Return where the members of the job are found whose ranks met last at a store; nowhere where they are on one
+    machine.
 
     Raises
     ------
     TimeoutError
         where none has met there.
-    ArgumentError
-        where its ranks are on several hosts.
     """
     _await(store, {_JOB_KEY: 0}, timeout_s)
-    name = read_words(store.get(_JOB_KEY), 0, "a job's name", _name_of_words)
-    if not name:
-        raise ArgumentError(
-            "join: expected a job whose ranks share one machine's memory, found one that meets by addresses; newcomers "
-            "come to jobs on one machine only"
-        )
-    return name
+    return read_words(store.get(_JOB_KEY), 0, "a job's place", _meeting_of_words)
 
 
-def _name_of_words(told: Any) -> str:
-    return str(told["name"])
+def _meeting_of_words(told: Any) -> Meeting:
+    return Meeting(tuple(map(str, told["members"])), bytes.fromhex(told["token"]), str(told["name"]))
 
 
 def _await(store: Store, keys: Mapping[str, int], timeout_s: float) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job's records tell: its ranks' latest operations, who came late to them, and who failed first.
+"""What a job's records tell: its ranks' latest operations, who came late to them, who failed first, and who came and
+went.
 
 Ranks' times are those of their hosts' clocks. Between hosts they are as far apart as those are."""
 
@@ -9,6 +10,7 @@ import math
 import os
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,6 +72,16 @@ class LateCall:
 
 
 @dataclass(frozen=True)
+class RecordedChange:
+    """Ranks that joined a group, left it or were lost, with the words for that, and when its others went on."""
+
+    group: str
+    epoch: int
+    at_s: float
+    what: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
 class JobFinding:
     """What happened to a rank, and when; None: nobody knows."""
 
@@ -88,12 +100,15 @@ class RecordedJob:
     hosts : host by rank, of the ranks that have left a record.
     members : ranks of all recorded groups, in order.
     messages : where HEMIOLA_RECORD_TRANSFERS kept any, by their beginning.
+    changes : of members, in their order: the latest one before the first recorded call, and those since. One that
+        several ranks have recorded stands once.
     """
 
     operations: tuple[RecordedOperation, ...]
     hosts: dict[int, str]
     members: tuple[int, ...]
     messages: tuple[RecordedMessage, ...] = ()
+    changes: tuple[RecordedChange, ...] = ()
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> RecordedJob:
@@ -116,6 +131,7 @@ class RecordedJob:
         messages: list[RecordedMessage] = []
         members: set[int] = set()
         hosts: dict[int, str] = {}
+        changes: dict[tuple[str, int], RecordedChange] = {}
         records = read_records(folder)
         start = min((_first_call(path, record) for path, record in records), default=math.inf)
         if start == math.inf:
@@ -129,9 +145,20 @@ class RecordedJob:
                     members |= {int(rank) for rank in group["ranks"]}
                     operations += [_operation(one, record, group, start) for one in group["operations"]]
                     messages += [_message(one, record, start) for one in group.get("transfers", [])]
+                    for one in group.get("epochs", []):
+                        members |= {int(rank) for rank in one["ranks"]}
+                        change = _change(one, str(group["name"]), start)
+                        if change.what:
+                            changes.setdefault((change.group, change.epoch), change)
         messages.sort(key=lambda one: one.began_s)
         operations.sort(key=lambda one: one.called_s)
-        return cls(tuple(operations), hosts, tuple(sorted(members | hosts.keys())), tuple(messages))
+        return cls(
+            tuple(operations),
+            hosts,
+            tuple(sorted(members | hosts.keys())),
+            tuple(messages),
+            _shown(changes.values()),
+        )
 
     @property
     def seconds(self) -> float:
@@ -173,7 +200,8 @@ class RecordedJob:
 
     @cached_property
     def findings(self) -> tuple[JobFinding, ...]:
-        """The failure and the others' reaction to it, in their order, then ranks without a record."""
+        """The failure and the others' reaction to it, in their order, then changes of members and ranks without a
+        record."""
         first, found = self.failed_first, []
         if first is not None:
             noticed = self.failures[0].ended_s
@@ -183,6 +211,10 @@ class RecordedJob:
                 after = f"{format_seconds(one.ended_s - noticed)} later"
                 when = "noticed it first" if one is self.failures[0] else after
                 found.append(JobFinding(one.rank, one.ended_s, f"{when}, in {one.name}: {self._reason(one)}"))
+        for change in self.changes:
+            before = ", before the first recorded call" if change.at_s < 0 else ""
+            at_s = max(change.at_s, 0.0)
+            found += [JobFinding(rank, at_s, f"{text}{before}") for rank, text in change.what]
         found += [JobFinding(rank, None, "has left no record") for rank in self.missing if rank != first]
         return tuple(found)
 
@@ -255,6 +287,25 @@ def _operation(
         began - start,
         max(ended, began) - start,
     )
+
+
+def _change(told: dict[str, Any], group: str, start: float) -> RecordedChange:
+    """Read one epoch, as the change with which it began."""
+    number, at_s, took_s = int(told["number"]), float(told["at_s"]), float(told["took_s"])
+    if not math.isfinite(at_s) or not math.isfinite(took_s):
+        raise ValueError("a time that is not finite")
+    then = f"; epoch {number} began after {format_seconds(took_s)}"
+    what = [(int(rank), f"joined{then}") for rank in told["joined"]]
+    what += [(int(rank), f"left{then}") for rank in told["left"]]
+    what += [(int(rank), f"was lost: {reason}{then}") for rank, reason in told["lost"].items()]
+    return RecordedChange(group, number, at_s - start, tuple(what))
+
+
+def _shown(changes: Iterable[RecordedChange]) -> tuple[RecordedChange, ...]:
+    """Return the change by which the recorded ranks came together, and those since, in their order."""
+    every = sorted(changes, key=lambda one: one.at_s)
+    earlier = sum(change.at_s < 0 for change in every)
+    return tuple(every[max(0, earlier - 1) :])
 
 
 def _message(told: dict[str, Any], record: dict[str, Any], start: float) -> RecordedMessage:

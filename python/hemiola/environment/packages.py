@@ -12,28 +12,48 @@ from hemiola.errors import MissingPackageError
 
 #: The extra that brings each package which some part of Hemiola needs and the rest does not.
 EXTRAS = {
+    "distributed": "dask",
+    "google": "traces",
+    "jax": "jax",
+    "lightgbm": "lightgbm",
     "matplotlib": "pictures",
     "networkx": "networkx",
     "prometheus_client": "prometheus",
+    "ray": "ray",
     "sklearn": "demo",
     "threadpoolctl": "demo",
     "torch": "torch",
     "triton": "triton",
 }
+#: Packages that share their name with others' parts, by the name on PyPI.
+_CALLED = {"google": "protobuf"}
 
 
 def require(package: str) -> None:
     """Raise MissingPackageError, which names the extra, unless the package is there."""
     if find_spec(package) is None:
-        raise MissingPackageError(
-            f"the package {package} is not installed here; pip install 'hemiola[{EXTRAS[package]}]'"
-        )
+        raise _missing(package)
+
+
+def _missing(package: str) -> MissingPackageError:
+    name = _CALLED.get(package, package)
+    return MissingPackageError(
+        f"the package {name} is not installed here; pip install 'hemiola[{EXTRAS[package]}]'"
+    )
 
 
 def optional(module: str) -> Any:
     """Import a module of a package that an extra brings; raise MissingPackageError where that is missing."""
-    require(module.partition(".")[0])
-    return importlib.import_module(module)
+    package = module.partition(".")[0]
+    require(package)
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if package in _CALLED and (error.name or "").startswith(
+            package
+        ):  # another package of that name is there
+            raise _missing(package) from None
+        raise
 
 
 def ucx_libraries() -> list[str]:

@@ -19,6 +19,8 @@ Value = TypeVar("Value")
 
 PREFIX = "HEMIOLA_"
 TOKEN_BYTES = 32
+#: The files of a folder that HEMIOLA_TLS names: those of a secret of Kubernetes.
+TLS_NAMES = ("tls.crt", "tls.key", "ca.crt")
 _LIKENESS = 0.75
 _LEVELS = ("debug", "info", "warning", "error")
 _NOTICED = ("late", "slow")
@@ -32,6 +34,14 @@ class HostPort(NamedTuple):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class TlsFiles(NamedTuple):
+    """Paths of what a rank needs to encrypt: its certificate, the certificate's key, the authority's certificate."""
+
+    certificate: str
+    key: str
+    authority: str
 
 
 @dataclass(frozen=True)
@@ -160,6 +170,18 @@ def _noticed(text: str) -> frozenset[str]:
     return frozenset(_some_of(text, _NOTICED, "none"))
 
 
+def _tls_files(text: str) -> TlsFiles:
+    paths = [part.strip() for part in text.split(",")]
+    if len(paths) == 1:
+        return TlsFiles(*(os.path.join(paths[0], name) for name in TLS_NAMES))
+    if len(paths) != len(TLS_NAMES) or not all(paths):
+        raise FormatError(
+            f"expected a folder with {', '.join(TLS_NAMES[:-1])} and {TLS_NAMES[-1]}, or the paths of certificate, key "
+            f"and authority with commas between, found '{text[:200]}'"
+        )
+    return TlsFiles(*paths)
+
+
 def _level(text: str) -> str:
     if text.lower() not in _LEVELS:
         raise FormatError(f"expected {', '.join(_LEVELS[:-1])} or {_LEVELS[-1]}, found '{text[:60]}'")
@@ -239,6 +261,15 @@ TOKEN: Variable[bytes | None] = Variable(
     f"inherited descriptor of a file that holds them.",
     _token,
     is_secret=True,
+)
+TLS: Variable[TlsFiles | None] = Variable(
+    f"{PREFIX}TLS",
+    "folder, or three paths with commas between",
+    None,
+    "Encrypts all that ranks say to other hosts. A folder holds `tls.crt`, `tls.key` and `ca.crt`; else the paths are "
+    "those of this rank's certificate, its key and the authority's certificate, in PEM form. On all ranks or on none; "
+    "see docs/how-to/tls.md. Default: nothing is encrypted.",
+    _tls_files,
 )
 INTERFACE: Variable[InterfaceRule] = Variable(
     f"{PREFIX}INTERFACE",
@@ -373,6 +404,7 @@ VARIABLES: tuple[Variable[Any], ...] = (
     LAST_WORDS,
     RENDEZVOUS,
     TOKEN,
+    TLS,
     INTERFACE,
     PORTS,
     IP_FAMILY,

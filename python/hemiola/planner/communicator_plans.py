@@ -24,7 +24,7 @@ from hemiola.algorithms import Task
 from hemiola.algorithms.block_sizes import BlockSizes
 from hemiola.arguments.names import as_kind
 from hemiola.bounds import lower_bound
-from hemiola.calibration import BRIEF, Grouping, measured_network
+from hemiola.calibration import BRIEF, Figures, Grouping, Nodes, measured_figures, network_of
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.machine.capacity import machine_cores
@@ -117,7 +117,9 @@ class CommunicatorPlans:
         self._combine_bandwidth = self._copy_bandwidth = math.inf
         self._network = _switch(self._rank_count, self.speed)
         #: The measurement between ranks that share memory; None where they do not, or where a network was given.
-        self._memory: MemorySpeeds | None = None
+        self.memory: MemorySpeeds | None = None
+        #: The measurement between hosts; None where there was none.
+        self._figures: Figures | None = None
         #: By rank, the NIC that it shares, as conditions call it; empty where ranks have ports of their own.
         self._nics: Sequence[str] = ()
         #: Whether all ranks see when bytes come from other hosts; None where nobody has asked.
@@ -132,15 +134,18 @@ class CommunicatorPlans:
         if self._rank_count == 1:
             return
         if self._given is None and self._shares_memory:
-            self._memory = speeds_of_processes(core)
-            self._combine_bandwidth, self._copy_bandwidth = self._memory.combined, self._memory.copied
-            self._network = _switch(self._rank_count, self._memory.port)
+            self.take_memory(speeds_of_processes(core))
+            return
+        self._combine_bandwidth, self._copy_bandwidth = agreed(core, core_rates())
+        if self._given is None:
+            self._take_figures(measured_figures(core, self._hosts, grouping, BRIEF))
         else:
-            self._combine_bandwidth, self._copy_bandwidth = agreed(core, core_rates())
-            if self._given is None:
-                self._network = measured_network(core, self._hosts, grouping, BRIEF)
-            else:
-                self._network = _among(self._given, self._ranks)
+            self._network = _among(self._given, self._ranks)
+            self.speed = port_speed(self._network)
+
+    def _take_figures(self, figures: Figures) -> None:
+        self._figures = figures
+        self._network = network_of(Nodes.of(self._hosts), figures)
         self.speed = port_speed(self._network)
 
     def _take_emulated(self, emulated: Topology) -> None:
@@ -155,40 +160,68 @@ class CommunicatorPlans:
             self._take_emulated(self._emulated)
             return
         self._combine_bandwidth, self._copy_bandwidth = measured._combine_bandwidth, measured._copy_bandwidth
-        self._memory = measured._memory
+        self.memory = measured.memory
         self._all_see_arrivals = measured._all_see_arrivals
-        self._remember_with(measured)
+        self.remember_with(measured)
         if self._rank_count == 1:
             return
         if measured._given is None and measured._shares_memory:
             self._network = _switch(self._rank_count, measured.speed)
         else:
-            self._network = _among(measured._network, [measured._ranks.index(rank) for rank in self._ranks])
+            among = [measured._ranks.index(rank) for rank in self._ranks]
+            self._network = _among(measured._network, among)
+            if measured._figures is not None:
+                self._figures = measured._figures.among(among, self._hosts, measured._hosts)
         self.speed = port_speed(self._network)
 
-    def words(self) -> bytes:
-        """Return the measurements that newcomers on one host take over; empty where there are none."""
-        if self._memory is None:
-            return b""
-        told = {
-            **dataclasses.asdict(self._memory),
-            "combine": self._combine_bandwidth,
-            "copy": self._copy_bandwidth,
-        }
-        return json.dumps(told).encode()
-
-    def take_words(self, words: bytes, before: CommunicatorPlans | None) -> None:
-        """Plan with the measurements of ranks of this host, and with the choices of the communicator before."""
-        told = json.loads(words)
-        self._combine_bandwidth, self._copy_bandwidth = told.pop("combine"), told.pop("copy")
-        self._memory = MemorySpeeds(**told)
-        self._network = _switch(self._rank_count, self._memory.port)
+    def take_memory(self, memory: MemorySpeeds) -> None:
+        """Plan with a measurement between ranks of this host."""
+        self.memory = memory
+        self._combine_bandwidth, self._copy_bandwidth = memory.combined, memory.copied
+        self._network = _switch(self._rank_count, memory.port)
         self.speed = port_speed(self._network)
-        if before is not None:
-            self._remember_with(before)
 
-    def _remember_with(self, other: CommunicatorPlans) -> None:
-        """Share the memory of choices, each of which is noted with its network."""
+    def past(self) -> str:
+        """Return the measurements as text, for ranks that have none; empty where there was none."""
+        if self.memory is None and self._figures is None:
+            return ""
+        memory = None if self.memory is None else dataclasses.asdict(self.memory)
+        figures = None if self._figures is None else self._figures.to_numbers().tolist()
+        return json.dumps(
+            {
+                "ranks": self._ranks,
+                "hosts": self._hosts,
+                "memory": memory,
+                "figures": figures,
+                "rates": [self._combine_bandwidth, self._copy_bandwidth],
+                "all_see_arrivals": self._all_see_arrivals,
+            }
+        )
+
+    def take_past(self, told: str) -> bool:
+        """Plan with the measurements of an earlier communicator of all ranks of the job, as `past` has told them. False
+        where they say nothing of a kind of link that there is now; the same on all ranks."""
+        past = json.loads(told)
+        if self._rank_count == 1:
+            return True
+        if self._shares_memory:
+            if past["memory"] is not None:
+                self.take_memory(MemorySpeeds(**past["memory"]))
+            return past["memory"] is not None
+        if past["figures"] is None:
+            return False
+        known = [past["ranks"].index(rank) if rank in past["ranks"] else None for rank in self._ranks]
+        before = Figures.from_numbers(np.array(past["figures"]))
+        figures = before.among(known, self._hosts, past["hosts"])
+        if figures is None:
+            return False
+        self._take_figures(figures)
+        self._combine_bandwidth, self._copy_bandwidth = past["rates"]
+        self._all_see_arrivals = None if None in known else past["all_see_arrivals"]
+        return True
+
+    def remember_with(self, other: CommunicatorPlans) -> None:
+        """Share the other's choices, each of which is noted with its network."""
         self._decided, self._followed, self._wholes = other._decided, other._followed, other._wholes
 
     def watch(self, core: CoreCommunicator) -> None:
@@ -218,11 +251,6 @@ class CommunicatorPlans:
     def _are_on_one_host(self, sharing: Sequence[int]) -> bool:
         """Say whether ranks that share a port by the network do share a host."""
         return all(host == self._hosts[first] for host, first in zip(self._hosts, sharing, strict=True))
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """The ranks of the job that it plans for, in its order."""
-        return self._ranks
 
     def network(self) -> Topology:
         """Return the network to plan for: the one that is emulated or was given; else the measured one, on one host a
@@ -428,11 +456,11 @@ class CommunicatorPlans:
 
         Of one whole that passes all caches ports decide: relaying it through a cache is faster than reading it anew.
         """
-        if self._memory is None or conditions != Conditions():
+        if self.memory is None or conditions != Conditions():
             return None
         if kind in _OF_ONE_WHOLE and nbytes * self._rank_count > MOST_ON_CORES:
             return None
-        return self._memory.engine_costs(self._rank_count)
+        return self.memory.engine_costs(self._rank_count)
 
     def _lateness(self, found: Plan) -> LateSearch | LateHabit | None:
         """Say how to look for a late rank, or whether to plan for one that keeps coming last, where that may pay.

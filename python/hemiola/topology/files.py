@@ -11,7 +11,7 @@ from hemiola._core import Topology
 from hemiola.errors import ArgumentError
 from hemiola.topology import amd_matrices, nccl_log, nccl_xml, nvidia_smi, nvidia_smi_text
 from hemiola.topology.foreign import READ_FORMATS, kind_of
-from hemiola.topology.place import Place, quote
+from hemiola.topology.place import Place, quote, text_of
 from hemiola.topology.wiring import NO_SPEEDS, Speeds, TopologyFile
 from hemiola.topology.yaml_reader import from_yaml
 from hemiola.topology.yaml_tree import MAX_BYTES
@@ -74,14 +74,7 @@ def _text_of(path: str | os.PathLike[str], source: str) -> str:
         content = file.read(MAX_BYTES + 1)
         most = MAX_WRITTEN_BYTES if starts_as_written(content) else MAX_BYTES
         content += file.read(most + 1 - len(content))
-    if len(content) > most:
-        Place(source).fail(f"expected at most {most} bytes")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        Place(source).fail(
-            f"expected text in UTF-8, found byte 0x{content[error.start]:02x} at {error.start}"
-        )
+    return text_of(content, most, source)
 
 
 def _check(name: str, bandwidth: float | None) -> None:

@@ -54,7 +54,7 @@ class _Reader:
 
     def __init__(self, root: Element) -> None:
         self._root = root
-        self._gpus = _gpus_in_rank_order(root)
+        self._gpus = gpus_in_rank_order(root)
         if not self._gpus:
             _refuse_without_gpus(root)
         self._rank = {id(gpu): rank for rank, (_, gpu) in enumerate(self._gpus)}
@@ -195,7 +195,7 @@ def _refuse_without_gpus(root: Element) -> NoReturn:
     root.place.fail("expected <gpu> elements; dump the file from a running program with NCCL_TOPO_DUMP_FILE")
 
 
-def _gpus_in_rank_order(root: Element) -> list[tuple[Element, Element]]:
+def gpus_in_rank_order(root: Element) -> list[tuple[Element, Element]]:
     """Return (pci, gpu) pairs by `rank` where all have different ones, else as they come."""
     found = [(pci, gpu) for pci in _gpu_devices_below(root) for gpu in pci.named("gpu")]
     ranks = [gpu.number("rank", -1.0) for _, gpu in found if gpu.attributes.get("rank", "-1") != "-1"]

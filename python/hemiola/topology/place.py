@@ -47,3 +47,15 @@ def quote(text: str, most: int = 60) -> str:
     """Write text in quotes, on one line, cut after `most` characters, with unprintable characters escaped."""
     shown = _printable(text[:most])
     return f"'{shown}…'" if len(text) > most else f"'{shown}'"
+
+
+def text_of(content: bytes, most: int, source: str) -> str:
+    """Return a file's content as text; raise FormatError where it has over `most` bytes, or is not in UTF-8."""
+    if len(content) > most:
+        Place(source).fail(f"expected at most {most} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        Place(source).fail(
+            f"expected text in UTF-8, found byte 0x{content[error.start]:02x} at {error.start}"
+        )

@@ -66,14 +66,14 @@ def encode(x: Any) -> Any:
     -----
     Two passes over the tensor; waits for the device once, to learn how long the message is.
     """
-    kernels = _kernels()
+    triton = kernels()
     bits = _bits_of(x)
     size = bits.numel()
     tiles = -(-size // _TILE)
     words = torch.zeros(-(-size // _WORD), dtype=torch.int64, device=x.device)
     counts = torch.zeros(tiles, dtype=torch.int32, device=x.device)
     if tiles:
-        kernels.scan[(tiles,)](bits, words, counts, size, SIDE=_WORD)
+        triton.scan[(tiles,)](bits, words, counts, size, SIDE=_WORD)
     ends = torch.cumsum(counts, 0)
     starts = ends - counts
     nonzeros = int(ends[-1]) if tiles else 0
@@ -85,7 +85,7 @@ def encode(x: Any) -> Any:
     index.copy_(words)
     prefixes.copy_(starts)
     if nonzeros:
-        kernels.compress[(tiles,)](bits, starts, values, size, TILE=_TILE)
+        triton.compress[(tiles,)](bits, starts, values, size, nonzeros, TILE=_TILE)
     return message
 
 
@@ -141,14 +141,14 @@ def add(message: Any, total: Any) -> Any:
 
 
 def _expanded(message: Any, out: Any, elements: Any, *, adds: bool) -> Any:
-    kernels = _kernels()
+    triton = kernels()
     nonzeros = _checked_header(message, out)
     size = elements.numel()
     _, values, words, prefixes = _parts(size, nonzeros, elements.dtype, out.device, message)
     tiles = prefixes.numel()
     counts = torch.zeros(tiles, dtype=torch.int32, device=out.device)
     if tiles:
-        kernels.count[(tiles,)](words, counts, words.numel(), SIDE=_WORD)
+        triton.count[(tiles,)](words, counts, words.numel(), SIDE=_WORD)
     ends = torch.cumsum(counts, 0)
     if tiles and not _is_sound(message, nonzeros, elements, words, prefixes, ends - counts, ends[-1]):
         raise FormatError(
@@ -156,7 +156,7 @@ def _expanded(message: Any, out: Any, elements: Any, *, adds: bool) -> Any:
             "where something is filled up, found other ones"
         )
     if tiles:
-        kernels.expand[(tiles,)](words, prefixes, values, elements, size, adds=adds, TILE=_TILE)
+        triton.expand[(tiles,)](words, prefixes, values, elements, size, nonzeros, adds=adds, TILE=_TILE)
     return out
 
 
@@ -237,7 +237,8 @@ def _parts(
     return message, values, message[begin:end].view(torch.int64), prefixes
 
 
-def _kernels() -> Any:
+def kernels() -> Any:
+    """Return `codec_kernels`. Raises ArgumentError where Triton is not there."""
     try:
         from hemiola.torch import codec_kernels
     except ImportError as e:

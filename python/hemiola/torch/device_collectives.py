@@ -4,7 +4,6 @@ those on the CPU, which take all other tensors."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,80 +11,18 @@ import numpy as np
 import torch
 from torch._C import _distributed_c10d as c10d
 
-from hemiola._core import Complaint, Topology
-from hemiola.arguments.names import as_kind
+from hemiola._core import Complaint
 from hemiola.communicator import Communicator
 from hemiola.errors import ArgumentError, HemiolaError, MismatchError
-from hemiola.planner import plan
-from hemiola.topologies import fully_connected
 from hemiola.torch.blocks import split_sizes
 from hemiola.torch.collectives import Collectives, listed, options_of
-from hemiola.torch.device_executor import DeviceProgram
 from hemiola.torch.device_queue import DeviceQueue, ProcessGroupQueue
+from hemiola.torch.device_runner import DeviceRunner
 from hemiola.torch.errors import GroupArgumentError, for_torch
 from hemiola.torch.options import Options
 from hemiola.torch.reductions import meant
 from hemiola.torch.tensors import described, side_by_side
 from hemiola.torch.work import Finished
-
-#: Assumptions about a network of devices without a description: to queue a group takes 10 µs, and a device sends 25
-#: GB/s to each other one.
-_LATENCY_S, _BANDWIDTH = 10e-6, 25e9
-_MOST_PROGRAMS = 256
-
-
-class DeviceRunner:
-    """Programs for a group's devices by their purpose, on one queue.
-
-    Parameters
-    ----------
-    queue : DeviceQueue.
-    rank, rank_count : int.
-    topology : Topology of the devices, a rank each; None where nobody has described it.
-    """
-
-    def __init__(self, queue: DeviceQueue, rank: int, rank_count: int, topology: Topology | None) -> None:
-        if topology is not None and topology.rank_count != rank_count:
-            raise ArgumentError(
-                f"device_topology: expected {rank_count} ranks, as the group has, found {topology.rank_count}"
-            )
-        self._queue, self._rank = queue, rank
-        self.rank_count = rank_count
-        self._topology = topology
-        self._programs: OrderedDict[tuple[Any, ...], DeviceProgram] = OrderedDict()
-
-    def run(self, kind: str, input: Any, output: Any, op: str = "sum", root: int = 0) -> None:
-        """Run a collective on flat tensors; one that the rank does not bring or get is None."""
-        whole = max(each.numel() for each in (input, output) if each is not None)
-        if whole == 0 or self.rank_count == 1:
-            if self.rank_count == 1 and output is not input:
-                output.copy_(input)
-            return
-        program = self._program(
-            kind, whole, (output if input is None else input).dtype, op, root, output is input
-        )
-        program.on(self._queue, input, output).run()
-
-    def _program(
-        self, kind: str, whole: int, dtype: Any, op: str, root: int, in_place: bool
-    ) -> DeviceProgram:
-        key = (kind, whole, dtype, op, root, in_place)
-        program = self._programs.get(key)
-        if program is None:
-            schedule = self._schedule(kind, whole * dtype.itemsize, root)
-            parts = 1 if kind in ("all_reduce", "broadcast", "reduce") else self.rank_count
-            program = DeviceProgram(schedule, self._rank, whole // parts, dtype, op, in_place=in_place)
-            self._programs[key] = program
-            if len(self._programs) > _MOST_PROGRAMS:
-                self._programs.popitem(last=False)
-        self._programs.move_to_end(key)
-        return program
-
-    def _schedule(self, kind: str, nbytes: int, root: int) -> Any:
-        """Return the planner's choice, which is the same on every rank."""
-        if self._topology is None:
-            self._topology = fully_connected(self.rank_count, latency_s=_LATENCY_S, bandwidth=_BANDWIDTH)
-        return plan(self._topology, as_kind(kind), nbytes, root=root).schedule
 
 
 class DeviceCollectives(Collectives):
@@ -111,8 +48,10 @@ class DeviceCollectives(Collectives):
         """Return what runs on tensors of this device, made when the first one comes."""
         self.runs("tensors on a device")
         if self._runner is None:
-            comm, topology = self._comm, self._options.device_topology
-            self._runner = DeviceRunner(self._made_queue(tensor.device), comm.rank, comm.rank_count, topology)
+            try:
+                self._runner = DeviceRunner(self._made_queue(tensor.device), self._comm, self._options)
+            except HemiolaError as error:
+                raise for_torch(error) from error.__cause__
         return self._runner
 
     def _queued(self, result: Sequence[Any]) -> Any:

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import repeat
 from typing import Any
 
 import torch
 
-from hemiola import _core
 from hemiola.errors import ArgumentError
+from hemiola.torch.device_coding import CodedMessage
+from hemiola.torch.device_origins import COMBINE, COPY, SEND, Instruction, groups_of, program_of
 from hemiola.torch.device_queue import DeviceMessage, DeviceQueue, kernels
 from hemiola.torch.tensors import described
 
-_COPY, _SEND, _RECEIVE, _COMBINE = range(4)
 _INPUT, _OUTPUT = range(2)
 #: The types that are added up, and the kernels' view of each: integers of as many bits where they are told the type.
 _AS_STORED = {torch.bfloat16: torch.int16, torch.bool: torch.uint8}
@@ -42,8 +42,6 @@ _OF_BOOLEANS = {
     "or": "or",
     "xor": "xor",
 }
-
-Instruction = tuple[int, int, int, int, int, int, int, int, int, int]
 
 
 class DeviceProgram:
@@ -76,18 +74,14 @@ class DeviceProgram:
         self._averages = bool(reduces and op == "average")
         self._kind = str(dtype).removeprefix("torch.")
         self._kernels = kernels() if reduces else None
-        rows, nbytes = _core.instructions_of(
-            schedule,
-            rank,
-            element_count=elements,
-            element_bytes=dtype.itemsize,
-            in_place=in_place,
-            average=self._averages,
+        self._rows, nbytes = program_of(
+            schedule, rank, elements, dtype.itemsize, in_place=in_place, average=self._averages
         )
-        self._rows: list[Instruction] = [tuple(row) for row in rows.tolist()]
         self._elements = [each // dtype.itemsize for each in nbytes]
 
-    def on(self, queue: DeviceQueue, input: Any, output: Any) -> Launch:
+    def on(
+        self, queue: DeviceQueue, input: Any, output: Any, capacities: Sequence[int | None] | None = None
+    ) -> Launch:
         """Make it ready to run on tensors, with memory of its own for messages on their way.
 
         Parameters
@@ -95,6 +89,8 @@ class DeviceProgram:
         queue : DeviceQueue.
         input, output : torch.Tensor of one axis on the queue's device; the same one in place. One that a rank has not
             is None.
+        capacities : by message, how many nonzero elements it has at most where it leaves zeros out, as
+            `DeviceCoding.capacities` says; None for a plain one.
 
         Raises
         ------
@@ -117,7 +113,7 @@ class DeviceProgram:
             torch.empty(count, dtype=self.dtype, device=device) for count in self._elements[_OUTPUT + 1 :]
         ]
         steps = self._multiplied(queue, regions) if self._averages else []
-        return Launch(queue, steps + self._steps(queue, regions), regions)
+        return Launch(queue, steps + self._steps(queue, regions, capacities), regions)
 
     def _multiplied(self, queue: DeviceQueue, regions: list[Any]) -> list[Callable[[], None]]:
         """Let the program read the product with the average's factor, as the host's executor does."""
@@ -130,7 +126,9 @@ class DeviceProgram:
     def _fits(self, tensor: Any, elements: int) -> bool:
         return bool(tensor.dtype is self.dtype and tensor.is_contiguous() and tensor.numel() == elements)
 
-    def _steps(self, queue: DeviceQueue, regions: list[Any]) -> list[Callable[[], None]]:
+    def _steps(
+        self, queue: DeviceQueue, regions: list[Any], capacities: Sequence[int | None] | None
+    ) -> list[Callable[[], None]]:
         """Return what is queued, one call after the other, with every argument."""
         bytes_of_one = self.dtype.itemsize
 
@@ -138,27 +136,17 @@ class DeviceProgram:
             first = offset // bytes_of_one
             return regions[region][first : first + nbytes // bytes_of_one]
 
+        rooms = repeat(None) if capacities is None else iter(capacities)
         steps: list[Callable[[], None]] = []
-        for _, rows in groupby(
-            enumerate(self._rows), key=lambda each: each[1][1] if each[1][1] >= 0 else -1 - each[0]
-        ):
-            group = [row for _, row in rows]
+        for group in groups_of(self._rows):
             if group[0][1] >= 0:
-                messages = [
-                    DeviceMessage(
-                        row[0] == _SEND,
-                        row[2],
-                        at(*(row[3:5] if row[0] == _SEND else row[7:9]), row[9]).view(torch.uint8),
-                    )
-                    for row in group
-                ]
-                steps.append(partial(queue.exchange, messages))
+                steps += _exchanged(queue, group, at, rooms)
                 continue
             kind, _, _, from_region, source, left_region, left, to_region, target, nbytes = group[0]
             to = at(to_region, target, nbytes)
-            if kind == _COPY:
+            if kind == COPY:
                 steps.append(partial(queue.copy, to, at(from_region, source, nbytes)))
-            elif kind == _COMBINE:
+            elif kind == COMBINE:
                 given = [to, at(left_region, left, nbytes), at(from_region, source, nbytes)]
                 steps.append(self._launched(queue, "combine", given, {"op": self._op}))
             else:
@@ -194,6 +182,31 @@ class Launch:
         for step in self._steps:
             step()
         self._queue.end()
+
+
+def _exchanged(
+    queue: DeviceQueue, group: Sequence[Instruction], at: Callable[..., Any], rooms: Iterator[int | None]
+) -> list[Callable[[], None]]:
+    """Return what is queued for a group: values are encoded before it, once each, and decoded behind it."""
+    messages, before, behind = [], [], []
+    coded: dict[tuple[int, int, int], CodedMessage] = {}
+    for row in group:
+        sends = row[0] == SEND
+        place = (*(row[3:5] if sends else row[7:9]), row[9])
+        elements, capacity = at(*place), next(rooms)
+        if capacity is None:
+            messages.append(DeviceMessage(sends, row[2], elements.view(torch.uint8)))
+            continue
+        message = coded.get(place) if sends else None
+        if message is None:
+            message = CodedMessage(elements, capacity)
+            if sends:
+                coded[place] = message
+                before += message.encoding(queue)
+            else:
+                behind += message.decoding(queue)
+        messages.append(DeviceMessage(sends, row[2], message.memory))
+    return [*before, partial(queue.exchange, messages), *behind]
 
 
 def _known(op: str, dtype: Any) -> str:

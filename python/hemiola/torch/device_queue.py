@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
 
+import torch
+
 from hemiola.errors import ArgumentError
 
 
@@ -38,6 +40,12 @@ class DeviceQueue(Protocol):
 
     def end(self) -> None:
         """Say that the program is over."""
+
+    def is_captured(self) -> bool:
+        """Say whether a graph records what is queued, and will run it again unasked."""
+
+    def abort(self) -> None:
+        """End the messages under way, from any thread: a rank is lost that they may wait for."""
 
 
 class ProcessGroupQueue:
@@ -82,6 +90,15 @@ class ProcessGroupQueue:
     def launch(self, kernel: Any, tiles: int, given: Sequence[Any], fixed: dict[str, Any]) -> None:
         """Start it on the stream."""
         kernel[(tiles,)](*given, **fixed)
+
+    def is_captured(self) -> bool:
+        """Ask CUDA of the caller's stream."""
+        return bool(self._device.type == "cuda" and torch.cuda.is_current_stream_capturing())
+
+    def abort(self) -> None:
+        """Abort the process group, where this PyTorch's has that; else its own timeout ends it."""
+        if hasattr(self._group, "abort"):
+            self._group.abort()
 
 
 def kernels() -> ModuleType:

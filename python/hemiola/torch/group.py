@@ -20,6 +20,7 @@ from torch._C import _distributed_c10d as c10d
 
 from hemiola.communicator import Communicator
 from hemiola.communicator.arrivals import RankArrivals
+from hemiola.communicator.epochs import History
 from hemiola.communicator.health import SlowRank
 from hemiola.communicator.init_options import InitOptions
 from hemiola.errors import HemiolaError
@@ -54,16 +55,19 @@ class Part:
 @dataclass(frozen=True)
 class Place:
     """Which rank this is in a new group, at which store its ranks can meet, and of which group they are a part, if of
-    one: these need no store, since they are together already."""
+    one, or the communicator that they have: these need no store, since they are together already."""
 
     store: Any
     rank: int
     rank_count: int
     part: Part | None = None
+    communicator: Communicator | None = None
 
     def join(self, store: Any, timeout: timedelta, options: Options) -> Communicator:
         """Return the new group's communicator."""
         limit_s, keeps = timeout.total_seconds(), options.keep_inputs
+        if self.communicator is not None:
+            return self.communicator
         if self.part is None:
             return Communicator.join(
                 self.rank, self.rank_count, store, timeout_s=limit_s, keep_inputs=keeps, adapt=options.adapt
@@ -77,12 +81,15 @@ class Group(AcceleratedCollectives):
 
     #: While there is one, collectives are added to it and none runs.
     _estimate: TimeEstimate | None = None
+    #: By which its ranks know each other again, where they come to another one at a store.
+    name_at_store = ""
     #: PyTorch knows it by now, or has forgotten it: nobody else holds it open.
     is_pytorchs = False
 
     def join(self, place: Place, timeout: timedelta, options: Options) -> None:
         """Come together with the other ranks."""
         rank, rank_count = place.rank, place.rank_count
+        self._has_met = place.communicator is None
         self._store, self._options = c10d.PrefixStore("hemiola", place.store), options
         try:
             comm = place.join(self._store, timeout, options)
@@ -127,9 +134,9 @@ class Group(AcceleratedCollectives):
 
     def _meet_again(self) -> Communicator:
         store, limit_s = c10d.PrefixStore("callbacks", self._store), self._limit_s
-        return Place(store, self._comm.rank, self._comm.rank_count).join(
-            store, timedelta(seconds=limit_s), self._options
-        )
+        rank, rank_count = self._comm.rank, self._comm.rank_count
+        part = None if self._has_met else Part(self, range(rank_count), "callbacks")
+        return Place(store, rank, rank_count, part).join(store, timedelta(seconds=limit_s), self._options)
 
     def seen(self) -> tuple[Sequence[RankArrivals], Sequence[SlowRank]]:
         """Return the late ranks and the slow ports; waits for an operation that is under way."""
@@ -137,6 +144,10 @@ class Group(AcceleratedCollectives):
             return self._comm.arrivals().ranks, self._comm.health().slow
         except HemiolaError:  # the group is over
             return (), ()
+
+    def history(self) -> History:
+        """Return who has come to the group and gone."""
+        return self._comm._history
 
     def transfers(self) -> NDArray[np.void]:
         """Return this rank's latest messages, as of `Communicator.transfers`; none where the group is over."""
@@ -329,7 +340,8 @@ def _check_merged(number: int, size: int) -> None:
 
 
 class _NoStore(c10d.Store):
-    """The store of a gloo that meets nobody: it keeps what that says of itself, and refuses to look for peers."""
+    """The store of a group that needs none, and of a gloo that meets nobody: it takes what they say of themselves, and
+    refuses to look for peers."""
 
     def set(self, key: str, value: Any) -> None:
         """Take it: gloo tells its address when it is made."""
@@ -346,7 +358,7 @@ class _NoStore(c10d.Store):
 
 
 #: Kept, since gloo holds another object than the Python one.
-_NO_STORE = _NoStore()
+NO_STORE = _NoStore()
 
 
 @cache
@@ -381,7 +393,7 @@ class _Inside(c10d.ProcessGroupGloo):
         else:
             options = c10d.ProcessGroupGloo._Options()
             options._devices, options._threads, options._timeout = [device], 1, timeout
-            super().__init__(_NO_STORE, rank, rank_count, options)
+            super().__init__(NO_STORE, rank, rank_count, options)
         self._group = weakref.ref(group)
 
     def _set_default_timeout(self, timeout: timedelta) -> None:

@@ -25,7 +25,7 @@ from hemiola.torch.group import (
 )
 from hemiola.torch.lookup import group_of
 from hemiola.torch.open_groups import OPEN
-from hemiola.torch.options import Options
+from hemiola.torch.options import OfCommunicator, Options
 from hemiola.torch.prometheus import begin_telling
 from hemiola.torch.records import begin_recording
 
@@ -56,7 +56,8 @@ def make(given: Any, options: Any) -> Any:
     begin_telling(given.group_rank)
     route = HemiolaBackend if _may_stand_beside_others() else HemiolaProcessGroup
     ranks = list(given.global_ranks_in_group or range(given.group_size))
-    place = Place(given.store, given.group_rank, given.group_size, _part_of_job(ranks, given.group_id))
+    known = options.communicator if isinstance(options, OfCommunicator) else None
+    place = Place(given.store, given.group_rank, given.group_size, _part_of_job(ranks, given.group_id), known)
     made = route(place, given.timeout, options)
     made.known_as(given.group_id, ranks)
     made.is_pytorchs = True

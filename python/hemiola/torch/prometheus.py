@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of this process's groups for Prometheus: how much they have done, which ranks come late, which ports are
-slow."""
+slow, and how their members have changed."""
 
 from __future__ import annotations
 
@@ -88,10 +88,35 @@ class Groups:
             slow_factors = {one.rank: one.factor for one in health}
             for rank in range(len(group.job_ranks)):
                 slow.add_metric([name, str(rank)], slow_factors.get(rank, 1.0))
-        yield from (operations, moved, failures, last, lag, slow)
+        yield from (operations, moved, failures, last, lag, slow, *_of_members())
 
     def _seen_of(self, group: Any) -> tuple[Any, Any]:
         entries = group.recorder.latest()
         if not entries or entries[-1].state() in ("completed", "failed"):
             self._known[id(group)] = group.seen()
         return self._known.get(id(group), ((), ()))
+
+
+def _of_members() -> Iterator[Any]:
+    """Yield how many members each group has, and how they have changed."""
+    families = optional("prometheus_client.core")
+    present = {
+        "epoch": ("hemiola_epoch", "The number of the latest change of members."),
+        "members": ("hemiola_members", "Ranks of the group."),
+        "took_s": ("hemiola_change_seconds", "How long the latest change of members took."),
+    }
+    totals = {
+        "joins": ("hemiola_joins", "Ranks that have joined."),
+        "leaves": ("hemiola_leaves", "Ranks that have left after they had said so."),
+        "losses": ("hemiola_losses", "Ranks that were lost."),
+    }
+    found = {name: families.GaugeMetricFamily(*words, labels=["group"]) for name, words in present.items()}
+    found |= {name: families.CounterMetricFamily(*words, labels=["group"]) for name, words in totals.items()}
+    for group in list(OPEN):
+        history = group.history()
+        latest = history.latest()
+        values = {"epoch": latest.number, "members": len(latest.ranks), "took_s": latest.took_s}
+        values |= {name: history.present[name] for name in totals}
+        for name, value in values.items():
+            found[name].add_metric([group.record_name], value)
+    yield from found.values()

@@ -35,6 +35,7 @@ class PrunedGradients:
     ----------
     step : int, backward passes so far.
     kept : int, elements that this rank sent in the latest one.
+    sends_all : bool, False. Whether this rank sends all that it owes, as before it leaves the job.
 
     Raises
     ------
@@ -72,6 +73,7 @@ class PrunedGradients:
         self._residuals = Residuals()
         self._pruners: dict[int, Pruner] = {}  #: by bucket
         self.step = self.kept = 0
+        self.sends_all = False
 
     def reduce(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Return the average of the ranks' pruned gradients, later: the hook. DDP calls it."""
@@ -83,8 +85,12 @@ class PrunedGradients:
             self.kept = 0
         group, (residual, is_new) = group_of(self._process_group), self._residuals.of(bucket)
         before, pruner = residual.clone(), self._pruner_of(bucket, residual, is_new)
-        pruner.prune(array, out=array)
-        self.kept += pruner.kept
+        if self.sends_all:
+            gradient += residual
+            residual.zero_()
+        else:
+            pruner.prune(array, out=array)
+        self.kept += array.size if self.sends_all else pruner.kept
         self.step += bucket.is_last()
         average = Call("all_reduce", array, "average", sparse=True)
 

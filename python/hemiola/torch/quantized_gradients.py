@@ -33,6 +33,8 @@ class QuantizedGradients:
     Attributes
     ----------
     quantized : int, buckets so far whose messages had eight bits an element.
+    sends_all : bool, False. Whether this rank sends all that it owes, as before it leaves the job; but for the rounding
+        of these messages.
 
     Notes
     -----
@@ -51,6 +53,7 @@ class QuantizedGradients:
         self._process_group = group
         self._residuals = Residuals()
         self.quantized = 0
+        self.sends_all = False
 
     def reduce(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Return the average of the ranks' gradients, later: the hook. DDP calls it."""
@@ -66,7 +69,7 @@ class QuantizedGradients:
         if way is None and not residual.any():
             return self._average(gradient, array, group, note)
         before = residual.clone()
-        if way is None or is_new:
+        if way is None or is_new or self.sends_all:
             gradient += residual  # the whole debt: parts may be of elements that others round now
             residual.zero_()
         options = {} if way is None else {"schedule": way.schedule, "sparse": way.messages(values(residual))}

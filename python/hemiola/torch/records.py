@@ -80,6 +80,7 @@ def save_records(folder: str | os.PathLike[str], *, reason: str = "asked for") -
                 "name": group.record_name,
                 "ranks": group.job_ranks,
                 "failures": group.recorder.failures,
+                "epochs": [epoch.as_dict() for epoch in group.history().epochs()],
                 "operations": [_as_json(entry, offset_ns) for entry in entries],
                 **_transfers(group, offset_ns * 1e-9),
             }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hemiola/base/interrupt.hpp"
+#include "hemiola/base/started_thread.hpp"
 
 namespace hemiola::synthesis {
 namespace {
@@ -26,7 +27,13 @@ class Run {
     if (count == 1) return in_this_thread();
     running_ = count;
     std::vector<std::thread> workers;
-    for (int w = 0; w < count; ++w) workers.emplace_back([this] { work(); });
+    while (static_cast<int>(workers.size()) < count && add_helper(workers, [this] { work(); })) {
+    }
+    if (workers.empty()) return in_this_thread();
+    {
+      const std::lock_guard lock(mutex_);
+      running_ -= count - static_cast<int>(workers.size());
+    }
     try {
       report_until_finished();
     } catch (...) {

@@ -10,6 +10,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/interrupt.hpp"
+#include "hemiola/base/started_thread.hpp"
 #include "hemiola/schedule/chunk_sorter.hpp"
 #include "hemiola/verify/chunk_judge.hpp"
 
@@ -42,13 +43,7 @@ class Judging {
         sorter_(source, range_bytes(source, options, thread_count)),
         report_(static_cast<std::size_t>(options.max_violations)) {
     for (int i = 1; i < std::min(thread_count, sorter_.range_count()); ++i)
-      helpers_.emplace_back([this] {
-        const std::function<void()> stop = [this] {
-          if (stopped_) throw Stopped();
-        };
-        const InterruptScope scope(stop);
-        work(/*tells_progress=*/false);
-      });
+      if (!add_helper(helpers_, [this] { help(); })) break;
     work(/*tells_progress=*/true);
     for (std::thread& helper : helpers_) helper.join();
     if (failure_) std::rethrow_exception(failure_);
@@ -61,6 +56,14 @@ class Judging {
                                   int thread_count) {
     const auto all = source.transfer_count() * static_cast<std::int64_t>(sizeof(ChunkTransfer));
     return std::min(options.memory_bytes, all) / thread_count;
+  }
+
+  void help() {
+    const std::function<void()> stop = [this] {
+      if (stopped_) throw Stopped();
+    };
+    const InterruptScope scope(stop);
+    work(/*tells_progress=*/false);
   }
 
   void work(bool tells_progress) {

@@ -125,6 +125,31 @@ TEST_P(ControlContract, WhoWantsToKnowIsToldWhenEachHasComeAsSoonAsItIsKnownThat
   EXPECT_EQ(std::ranges::count(times[0], Arrival::kUnknownTime), 0);
 }
 
+// Given operations of which each rank calls in some, and of which all want to know more in some, or one does. Expect that
+// all know in which somebody has called.
+TEST_P(ControlContract, AllKnowAfterTheSameOperationsThatSomebodyCalls) {
+  constexpr int kRanks = 3;
+  constexpr std::uint64_t kOperations = 240;
+  auto places = connect(kRanks);
+  on_threads(kRanks, [&](Rank self) {
+    Roll& roll = *places[static_cast<std::size_t>(self)].control.roll;
+    for (std::uint64_t number = 0; number < kOperations; ++number) {
+      const std::uint64_t callers = number % 2 == 0 ? 0 : number / 2 % 8;  // a bit for each rank
+      roll.publish(number, {.signature = signature_of(number),
+                            .complaint = "",
+                            .arrival = {1, 7},
+                            .is_timed = number % 5 == 0,
+                            .calls = (callers >> self & 1) != 0});
+      roll.vote(number);
+      if (number % 3 == 0 && static_cast<int>(number % kRanks) == self) roll.call(number);
+      for (Rank rank : all_ranks(kRanks))
+        while (!roll.has_arrived(rank, number)) std::this_thread::yield();
+      EXPECT_EQ(roll.is_called(number), callers != 0) << "operation " << number << " on rank " << self;
+      roll.complete(number);
+    }
+  });
+}
+
 // Given more operations than are kept, the last of them not yet over. Expect the latest that are over, the same on all
 // ranks, though a rank that is ahead has come to two more. Where the roll keeps none, it says so.
 TEST_P(ControlContract, ArrivalsAtTheLatestOperationsAreKept) {

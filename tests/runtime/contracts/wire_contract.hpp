@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -330,16 +331,23 @@ TEST_P(WireContract, AMessageOfAnotherOperationIsNamedAndDoesNotLand) {
       }
 }
 
-/// From rank 0 by rank 1 to rank 2, twice: with the second messages goes a hint. A new operation begins without.
-TEST_P(WireContract, AHintGoesOnWithWhatIsSentAfterItHasCome) {
+/// From rank 0 by rank 1 to rank 2, twice: with the second messages go hints, of every choice of rank 0 and rank 1. A new
+/// operation begins without.
+TEST_P(WireContract, HintsGoOnWithWhatIsSentAfterTheyHaveCome) {
+  constexpr std::array kHints{Hint::density, Hint::call};
+  const auto is_in = [](std::uint32_t set, Hint hint) {
+    return (set & static_cast<std::uint32_t>(hint)) != 0;
+  };
   std::atomic<bool> all_carry = true;
   on_ranks(3, [&](Wire& wire, Rank rank) {
     if (!wire.traits().carries_hints) all_carry = false;
-    for (std::uint32_t operation = 0; operation < 6; ++operation) {
+    for (std::uint32_t operation = 0; operation < 3 * 16; ++operation) {
       wire.begin_operation({operation, 1, 2});
       const std::size_t bytes = operation % 3 * 25'000;
+      const std::array<std::uint32_t, 3> own{operation / 3 % 4, operation / 12 % 4, 0};
       for (const bool second : {false, true}) {
-        if (rank == 0 && second) wire.spread_hint();
+        for (const Hint hint : kHints)
+          if (second && is_in(own[static_cast<std::size_t>(rank)], hint)) wire.spread(hint);
         const Bytes out = message(Rank{0}, Rank{2}, operation, bytes);
         Bytes in(bytes);
         if (rank > 0) finish(wire, {wire.receive(Rank{rank - 1}, {.dst = in.data()}, bytes)});
@@ -347,8 +355,11 @@ TEST_P(WireContract, AHintGoesOnWithWhatIsSentAfterItHasCome) {
         if (rank > 0) {
           EXPECT_EQ(in, out);
         }
-        if (all_carry) {
-          EXPECT_EQ(wire.has_hint(), second);
+        const std::uint32_t come = second ? own[0] | (rank > 0 ? own[1] : 0) : 0;
+        for (const Hint hint : kHints) {
+          if (all_carry) {
+            EXPECT_EQ(wire.has(hint), is_in(come, hint));
+          }
         }
       }
     }

@@ -23,6 +23,7 @@ struct Said {
     Signature signature;
     std::string complaint;
     Arrival arrival;
+    bool calls = false;
   };
   using RankNumber = std::pair<Rank, std::uint64_t>;
 
@@ -60,7 +61,8 @@ class InProcessRoll final : public Roll, InProcessPart {
   using InProcessPart::InProcessPart;
   void publish(std::uint64_t number, const Word& word) override {
     const auto lock = locked();
-    said_->published[{self_, number}] = {word.signature, std::string(word.complaint), word.arrival};
+    said_->published[{self_, number}] = {word.signature, std::string(word.complaint), word.arrival,
+                                         word.calls};
   }
   bool has_arrived(Rank rank, std::uint64_t number) const override {
     const auto lock = locked();
@@ -70,6 +72,12 @@ class InProcessRoll final : public Roll, InProcessPart {
     const auto lock = locked();
     const Said::Publication& found = said_->published.at({rank, number});
     return {found.signature, found.complaint, found.arrival};
+  }
+  bool is_called(std::uint64_t number) const override {
+    const auto lock = locked();
+    bool calls = false;
+    for (Rank rank : indices<Rank>(rank_count_)) calls |= said_->published.at({rank, number}).calls;
+    return calls;
   }
   void complete(std::uint64_t number) override {
     const auto lock = locked();

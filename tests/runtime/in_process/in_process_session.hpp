@@ -133,10 +133,11 @@ class InProcessSession final : public Session, Courier {
     return nullptr;
   }
 
-  std::vector<Rank> next_members(const std::vector<Rank>& members, std::string_view name, const Wishes&,
-                                 const Deadline& deadline) override {
+  std::vector<Rank> next_members(const std::vector<Rank>& members, std::string_view name,
+                                 const Wishes& wishes, const Deadline& deadline) override {
     check(members);
-    return survivors_.survivors(members, name, deadline);
+    const SurvivorsDesk::Ask ask{.leaves = wishes.leaves, .next_number = Rank{rank_count()}};
+    return survivors_.next_members(members, name, ask, deadline).members;
   }
 
   std::vector<LostRank> lost() const override {

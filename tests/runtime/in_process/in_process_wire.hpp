@@ -39,7 +39,7 @@ class Mailbox {
     std::size_t size = 0;
     std::shared_ptr<bool> taken;  ///< guarded by the queue's mutex
     std::uint64_t epoch = 0;
-    bool has_hint = false;
+    std::uint8_t hints = 0;
   };
   struct Queue {
     std::mutex mutex;
@@ -79,7 +79,7 @@ class InProcessWire : public Wire {
   Request send(Rank dst, const std::byte* data, std::size_t bytes, Source) override {
     Mailbox::Queue& queue = mailbox(dst).from(rank_);
     payload_[static_cast<std::size_t>(dst)].sent += bytes;
-    Mailbox::Parcel parcel{{}, nullptr, bytes, std::make_shared<bool>(false), epoch_, tag_.has_hint};
+    Mailbox::Parcel parcel{{}, nullptr, bytes, std::make_shared<bool>(false), epoch_, tag_.hints};
     if (options_.rendezvous)
       parcel.data = data;
     else
@@ -163,7 +163,7 @@ class InProcessWire : public Wire {
     erase_old(queue);
     if (queue.parcels.empty() || queue.parcels.front().epoch > epoch_) return false;
     const Mailbox::Parcel& parcel = queue.parcels.front();
-    tag_.has_hint |= parcel.has_hint;
+    tag_.hints |= parcel.hints;
     const Landing& l = posted.front().landing;
     check_message_size(src, l, posted.front().capacity, parcel.size);
     if (l.received != nullptr) *l.received = parcel.size;

@@ -83,7 +83,7 @@ TEST_P(OverEachVersion, RanksOfOneJobLearnWhoTheOtherIsAndWhatFor) {
   EXPECT_EQ(complaints_of(&acceptor), "");
 
   // What is said on the connection is not eaten by the handshake, on either side.
-  const Descriptor socket = connector.take();
+  const ByteStream socket = connector.take();
   ASSERT_EQ(::send(socket.get(), "hello", 5, MSG_NOSIGNAL), 5);
   ASSERT_EQ(::send(arrivals[0].socket.get(), "salut", 5, MSG_NOSIGNAL), 5);
   for (const auto& [fd, expected] : {std::pair{arrivals[0].socket.get(), "hello"}, {socket.get(), "salut"}}) {
@@ -173,7 +173,7 @@ TEST(Handshake, AnAcceptorThatOnlyEchoesIsNoRank) {
   const Descriptor listener = listen_at(Endpoint::parse("127.0.0.1"));
   const Credentials own = rank(1);
   Handshake connector = Handshake::connect(local_endpoint(listener), &own, 1);
-  Guest guest;
+  Accepted guest;
   while (connector.progress() == State::under_way) {
     if (!guest.socket) guest = accept_guest(listener);
     char said[256];
@@ -198,7 +198,7 @@ TEST(Handshake, WhatWasOverheardIsWorthNothingASecondTime) {
     if (copy != nullptr) copy->append(said, static_cast<std::size_t>(count));
   };
   const Attempt to_acceptor = start_connecting(acceptor.endpoint());
-  Guest guest;
+  Accepted guest;
   std::vector<ProvedConnection> arrivals;
   while (connector.progress() == State::under_way) {
     if (!guest.socket) guest = accept_guest(between);

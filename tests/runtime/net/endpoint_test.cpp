@@ -88,7 +88,7 @@ TEST(ListenAt, AnyAddressTakesGuestsOfBothVersions) {
     const Attempt attempt =
         start_connecting(Endpoint::parse(address).with_port(local_endpoint(listener).port()));
     if (attempt.error == EADDRNOTAVAIL || attempt.error == EAFNOSUPPORT) continue;  // no version 6 here
-    Guest guest;
+    Accepted guest;
     while (!guest.socket) {
       guest = accept_guest(listener);
       ASSERT_TRUE(guest.socket || guest.error == EAGAIN);

@@ -91,6 +91,7 @@ class EmptyRoll : public Roll {
   void publish(std::uint64_t, const Word&) override {}
   bool has_arrived(Rank, std::uint64_t) const override { return false; }
   Entry entry(Rank, std::uint64_t) const override { return {signature_, {}, {}}; }
+  bool is_called(std::uint64_t) const override { return false; }
   void complete(std::uint64_t) override {}
   bool has_completed(Rank, std::uint64_t) const override { return false; }
 

@@ -181,7 +181,7 @@ std::vector<std::pair<Bytes, std::string>> bad_frames() {
 }
 
 /// A connection to rank 0 as another rank makes one.
-Descriptor connection_to_rank_zero(const Credentials& own, const Endpoint& rank_zero) {
+ByteStream connection_to_rank_zero(const Credentials& own, const Endpoint& rank_zero) {
   auto handshake = Handshake::connect(rank_zero, &own, Door::purpose_of(1, 0), Rank{0});
   for (int i = 0; i < 30'000 && handshake.progress() == Handshake::State::under_way; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -202,7 +202,7 @@ TEST(HostsSession, WhoSendsWhatNoRankSendsIsLostToAllAndNobodyElseIs) {
       sessions[static_cast<std::size_t>(rank)] = HostsSession::join(options[static_cast<std::size_t>(rank)]);
     });
     const Credentials credentials{job.token, job.digest, 0, Rank{1}, "1"};
-    const Descriptor socket = connection_to_rank_zero(credentials, rank_zero);
+    const ByteStream socket = connection_to_rank_zero(credentials, rank_zero);
     ASSERT_EQ(::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(frame.size()));
     for (const std::size_t rank : {0, 2}) {
@@ -221,10 +221,10 @@ TEST(HostsSession, WhoSendsWhatNoRankSendsIsLostToAllAndNobodyElseIs) {
 TEST(Sideband, ARankOfALargerJobIsAnsweredAndItsClockDoesNotCount) {
   const Job job;
   const auto reception = options_of(job, Rank{0}, 2).reception;
-  Sideband sideband(reception, 2);
+  Sideband sideband(reception, all_ranks(2));
   sideband.start();
   const Credentials credentials{job.token, job.digest, 0, Rank{5}, "1"};
-  const Descriptor socket = connection_to_rank_zero(credentials, reception->endpoint());
+  const ByteStream socket = connection_to_rank_zero(credentials, reception->endpoint());
   const Bytes ping = with_head(FrameHead{24, FrameKind::ping, 0}, Bytes(24));
   ASSERT_EQ(::send(socket.get(), ping.data(), ping.size(), MSG_NOSIGNAL), static_cast<ssize_t>(ping.size()));
   std::array<std::byte, sizeof(FrameHead) + 24> pong;
@@ -240,7 +240,7 @@ TEST(Sideband, WhoHasNoRoomForAConnectionIsLostItselfAndBlamesNobody) {
   for (Rank rank : all_ranks(2)) {
     receptions.push_back(options_of(job, rank, 2).reception);
     sidebands.push_back(std::make_unique<Sideband>(
-        receptions.back(), 2, SidebandLimits{.silence = std::chrono::milliseconds(300)}));
+        receptions.back(), all_ranks(2), SidebandLimits{.silence = std::chrono::milliseconds(300)}));
   }
   const FullTable full;
   for (Rank rank : all_ranks(2)) {
@@ -264,8 +264,8 @@ class Watching {
     const Job job;
     for (Rank rank : all_ranks(rank_count)) {
       receptions_.push_back(options_of(job, rank, rank_count).reception);
-      all.push_back(
-          std::make_unique<Sideband>(receptions_.back(), rank_count, SidebandLimits{.silence = silence}));
+      all.push_back(std::make_unique<Sideband>(receptions_.back(), all_ranks(rank_count),
+                                               SidebandLimits{.silence = silence}));
     }
     for (Rank rank : all_ranks(rank_count)) {
       Sideband& one = *all[at(rank)];

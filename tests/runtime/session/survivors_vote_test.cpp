@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thousands of agreements among members that stop at any instant, also between two messages of one round, with what they
 // had sent cut off anywhere, in networks that are cut and heal, with members that are given up though they live: whoever
-// decides decides the same. Where members are only killed, whoever lives decides.
+// decides decides the same. Where members are only killed, whoever lives decides. Some members leave, and each would let
+// in other guests.
 #include "hemiola/runtime/session/hosts/survivors_vote.hpp"
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <tuple>
 #include <vector>
 
 namespace hemiola {
@@ -21,6 +23,20 @@ namespace {
 struct Accidents {
   bool kills = false, cuts = false, wrong_suspicions = false;
 };
+
+using Decision = SurvivorsVote::Decision;
+using Guests = std::vector<Guest>;
+
+Guest guest(std::uint64_t id) {
+  return {.id = id, .card = Bytes(id % 7, std::byte(id))};
+}
+
+/// As numbers are given, from `first` on.
+Guests numbered(Guests guests, int first) {
+  std::ranges::sort(guests, {}, &Guest::id);
+  for (Guest& one : guests) one.number = Rank{first++};
+  return guests;
+}
 
 /// One agreement: what may happen next is drawn, one event at a time.
 class Trial {
@@ -38,25 +54,39 @@ class Trial {
       votes_.push_back(std::make_unique<SurvivorsVote>(
           members_, self, [this, self](Rank to, const SurvivorsVote::Message& m) { post(self, to, m); }));
     to_come_.insert(members_.begin(), members_.end());
+    const int how_often = draw(1, 4);
+    for (Rank member : members_)
+      if (draw(1, 8) < how_often) leavers_.insert(member);
   }
 
   int run() {
     int events = 0;
-    while (events < 20'000 && happen()) ++events;
+    for (; events < 20'000 && happen(); ++events) note_decisions();
     return events;
   }
 
-  bool is_agreed() const {
-    std::set<std::vector<Rank>> decisions;
-    for (Rank member : members_)
-      if (const auto decided = vote(member).decided()) decisions.insert(*decided);
-    return decisions.size() <= 1;
+  /// All that were ever taken, none twice.
+  const std::vector<Decision>& decisions() const { return decisions_; }
+  /// Whether it leaves out all that leave, and lets in all guests that one member would let in, each with a number.
+  bool is_sound(const Decision& decision) const {
+    const int count = static_cast<int>(members_.size());
+    std::vector<Rank> stay;
+    for (Rank one : decision.members)
+      if (one < count) stay.push_back(one);
+    std::vector<Rank> all = stay;
+    for (const Guest& one : decision.let_in) all.push_back(one.number);
+    const bool nobody_leaving_stays =
+        std::ranges::none_of(stay, [&](Rank one) { return leavers_.contains(one); });
+    const bool are_one_members = std::ranges::any_of(
+        known_guests_, [&](const Guests& known) { return numbered(known, count) == decision.let_in; });
+    return all == decision.members && std::ranges::is_sorted(all) && nobody_leaving_stays &&
+           (stay.empty() ? decision.let_in.empty() : are_one_members);
   }
   bool is_decided_by(const std::vector<Rank>& some) const {
     return std::ranges::all_of(some, [&](Rank member) {
       if (dead_.contains(member)) return true;
       const auto decided = vote(member).decided();
-      return decided && std::ranges::binary_search(*decided, member) && !vote(member).is_given_up();
+      return decided && goes_on(member, *decided) != leavers_.contains(member) && !vote(member).is_given_up();
     });
   }
   const std::vector<Rank>& members() const { return members_; }
@@ -73,6 +103,10 @@ class Trial {
   }
 
  private:
+  static bool goes_on(Rank member, const Decision& decision) {
+    return std::ranges::binary_search(decision.members, member);
+  }
+
   using Way = std::pair<Rank, Rank>;
   /// Nothing: the end of the connection.
   using Letter = std::optional<SurvivorsVote::Message>;
@@ -104,6 +138,16 @@ class Trial {
     }
   }
 
+  /// One that is taken later than its member's death, in the call in which that died, is none.
+  void note_decisions() {
+    for (Rank member : members_) {
+      if (dead_.contains(member)) continue;
+      const auto decided = vote(member).decided();
+      if (decided && std::ranges::find(decisions_, *decided) == decisions_.end())
+        decisions_.push_back(*decided);
+    }
+  }
+
   void post(Rank from, Rank to, const SurvivorsVote::Message& message) {
     age(from);
     if (!dead_.contains(from)) ways_[{from, to}].push_back(message);
@@ -118,6 +162,7 @@ class Trial {
     if (choices == 0) return happen_otherwise();
     if (suspicions_left_ > 0 && draw(0, 9) == 0) return suspect_somebody();
     if (draw(0, 29) == 0) finish(somebody());
+    if (draw(0, 99) == 0) come_again(somebody());
     auto choice = static_cast<std::size_t>(draw(0, static_cast<int>(choices) - 1));
     if (choice < full.size()) {
       deliver(full[choice]);
@@ -129,9 +174,20 @@ class Trial {
       const Rank who = *std::next(to_come_.begin(), static_cast<std::ptrdiff_t>(choice - hearsay_.size()));
       to_come_.erase(who);
       age(who);
-      if (lives(who)) vote(who).come();
+      come(who);
     }
     return true;
+  }
+
+  /// Each knows some of the guests, and perhaps others when it comes again.
+  void come(Rank who) {
+    if (!lives(who)) return;
+    Guests guests;
+    for (int id = draw(1, 4); id <= 4; id += draw(1, 3))
+      guests.push_back(guest(static_cast<std::uint64_t>(id)));
+    std::ranges::shuffle(guests, random_);
+    known_guests_.push_back(guests);
+    vote(who).come(leavers_.contains(who), guests, Rank{static_cast<int>(members_.size())});
   }
 
   void deliver(Way way) {
@@ -149,10 +205,16 @@ class Trial {
     if (lives(who)) vote(who).lose(whom, evidence);
   }
 
-  /// It goes on, comes to the end of its work, and ends.
+  /// Its time was over, and it asks once more.
+  void come_again(Rank who) {
+    if (!to_come_.contains(who) && !vote(who).decided()) come(who);
+  }
+
+  /// It goes on, comes to the end of its work, and ends; or it leaves.
   void finish(Rank who) {
     const auto decided = vote(who).decided();
-    if (lives(who) && decided && std::ranges::binary_search(*decided, who) && has_accidents()) end(who);
+    if (lives(who) && decided && (leavers_.contains(who) || (goes_on(who, *decided) && has_accidents())))
+      end(who);
   }
   bool has_accidents() const { return cut_at_ || !suspicions_.empty(); }
 
@@ -207,7 +269,9 @@ class Trial {
   std::vector<Rank> members_;
   std::vector<std::unique_ptr<SurvivorsVote>> votes_;
   std::map<Rank, int> doomed_;
-  std::set<Rank> dead_, to_come_, cut_off_;
+  std::set<Rank> dead_, to_come_, cut_off_, leavers_;
+  std::vector<Guests> known_guests_;
+  std::vector<Decision> decisions_;
   std::optional<int> cut_at_;  ///< so many events from now; below 0: it has been
   bool heals_ = false;
   int suspicions_left_ = 0;
@@ -220,13 +284,18 @@ class Trial {
 constexpr int kSteps = 1'000'000;
 
 TEST(SurvivorsVote, DecidesTheSameForAllAndForAllThatLiveWhoeverStopsWhenever) {
-  int steps = 0;
+  int steps = 0, let_in = 0;
   for (std::uint64_t seed = 0; steps < 2 * kSteps / 5; ++seed) {
     Trial trial(seed, {.kills = true});
     steps += trial.run();
-    ASSERT_TRUE(trial.is_agreed()) << "seed " << seed;
+    ASSERT_LE(trial.decisions().size(), 1u) << "seed " << seed;
     ASSERT_TRUE(trial.is_decided_by(trial.members())) << "seed " << seed;
+    for (const Decision& decision : trial.decisions()) {
+      ASSERT_TRUE(trial.is_sound(decision)) << "seed " << seed;
+      let_in += decision.let_in.empty() ? 0 : 1;
+    }
   }
+  EXPECT_GT(let_in, 100);
 }
 
 TEST(SurvivorsVote, OnlyTheLargerSideOfACutNetworkGoesOn) {
@@ -234,7 +303,7 @@ TEST(SurvivorsVote, OnlyTheLargerSideOfACutNetworkGoesOn) {
   for (std::uint64_t seed = 0; steps < kSteps / 5; ++seed) {
     Trial trial(seed, {.cuts = true});
     steps += trial.run();
-    ASSERT_TRUE(trial.is_agreed()) << "seed " << seed;
+    ASSERT_LE(trial.decisions().size(), 1u) << "seed " << seed;
     const std::vector<Rank> larger = trial.larger_side();
     ASSERT_TRUE(trial.is_decided_by(larger)) << "seed " << seed;
     decided += larger.empty() ? 0 : 1;
@@ -247,8 +316,35 @@ TEST(SurvivorsVote, NeverSplitsWhateverIsCutKilledAndGivenUpAtOnce) {
   for (std::uint64_t seed = 0; steps < 2 * kSteps / 5; ++seed) {
     Trial trial(seed, {.kills = seed % 2 == 0, .cuts = seed % 4 < 2, .wrong_suspicions = seed % 3 != 0});
     steps += trial.run();
-    ASSERT_TRUE(trial.is_agreed()) << "seed " << seed;
+    ASSERT_LE(trial.decisions().size(), 1u) << "seed " << seed;
+    for (const Decision& decision : trial.decisions())
+      ASSERT_TRUE(trial.is_sound(decision)) << "seed " << seed;
   }
+}
+
+TEST(SurvivorsVote, LeavesOutWhoLeavesAndLetsInTheLeadersGuests) {
+  const std::vector<Rank> members{Rank{0}, Rank{1}, Rank{2}};
+  std::deque<std::tuple<Rank, Rank, SurvivorsVote::Message>> sent;
+  std::vector<SurvivorsVote> votes;
+  for (Rank self : members)
+    votes.emplace_back(members, self, [&sent, self](Rank to, const SurvivorsVote::Message& message) {
+      sent.emplace_back(self, to, message);
+    });
+  votes[0].come(true, {guest(9), guest(4)}, Rank{7});
+  votes[1].come(false, {guest(5)}, Rank{7});
+  votes[2].come(false, {}, Rank{7});
+  for (; !sent.empty(); sent.pop_front()) {
+    const auto [from, to, message] = sent.front();
+    votes[at(to)].hear(from, message);
+  }
+  const Decision expected{{Rank{1}, Rank{2}, Rank{7}, Rank{8}}, numbered({guest(4), guest(9)}, 7)};
+  for (const SurvivorsVote& vote : votes) EXPECT_EQ(vote.decided(), expected);
+}
+
+TEST(SurvivorsVote, LetsNobodyInWhereNobodyStays) {
+  SurvivorsVote vote({Rank{3}}, Rank{3}, [](Rank, const SurvivorsVote::Message&) {});
+  vote.come(true, {guest(1)}, Rank{4});
+  EXPECT_EQ(vote.decided(), Decision{});
 }
 
 TEST(SurvivorsVote, TheLeaderKnowsWhoHasCome) {
@@ -256,8 +352,8 @@ TEST(SurvivorsVote, TheLeaderKnowsWhoHasCome) {
   SurvivorsVote leader({Rank{2}, Rank{5}, Rank{9}}, Rank{2}, [](Rank, const SurvivorsVote::Message&) {});
   SurvivorsVote second({Rank{2}, Rank{5}, Rank{9}}, Rank{5},
                        [&](Rank to, const SurvivorsVote::Message& m) { sent.emplace_back(to, m); });
-  leader.come();
-  second.come();
+  leader.come(false, {}, Rank{10});
+  second.come(false, {}, Rank{10});
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent.front().first, Rank{2});
   leader.hear(Rank{5}, sent.front().second);

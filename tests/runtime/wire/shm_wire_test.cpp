@@ -118,15 +118,15 @@ TEST(ShmWire, ASmallMessageTakesNoMoreLinesThanItsBytes) {
   }
 }
 
-/// Given ten messages of each of four operations, the second and third with a hint. Expect a line more for each operation whose
-/// signature they bear, and where they bear none for the hint's coming and its going.
+/// Given ten messages of each of five operations, the middle three with hints, of which the third are others.
+/// Expect a line more for each operation whose signature they bear, and where they bear none for hints that come or go.
 TEST(ShmWire, ATagTakesALineWhereItIsAnotherThanTheLastOnes) {
   for (const bool with_signatures : {false, true}) {
     ChannelEnds ends;
-    for (const std::uint32_t operation : {1u, 2u, 3u, 4u}) {
+    for (const std::uint32_t operation : {1u, 2u, 3u, 4u, 5u}) {
       ends.own = with_signatures ? OperationTag{operation, 0, 5} : OperationTag{};
       OperationTag tag = ends.own;
-      tag.has_hint = operation == 2 || operation == 3;
+      tag.hints = std::array<std::uint8_t, 5>{0, 1, 1, 2, 0}[operation - 1];
       const std::byte out{7};
       for (int i = 0; i < 10; ++i) {
         std::byte in{};
@@ -135,9 +135,9 @@ TEST(ShmWire, ATagTakesALineWhereItIsAnotherThanTheLastOnes) {
         ends.settle();
         EXPECT_EQ(in, out);
       }
-      EXPECT_EQ(ends.own.has_hint, tag.has_hint);
+      EXPECT_EQ(ends.own.hints, tag.hints);
     }
-    EXPECT_EQ(ends.lines_freed(), with_signatures ? 44u : 42u);
+    EXPECT_EQ(ends.lines_freed(), with_signatures ? 55u : 53u);
   }
 }
 

@@ -228,6 +228,7 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
   own_arrivals_.next_row()[0] = arrival;
   own_arrivals_.commit({signature.kind, signature.byte_count()});
   const bool calls = calls_.load(std::memory_order_relaxed) || members_.session->has_guests();
+  if (calls) connection_.wire->spread(Hint::call);
   roll().publish(number, {signature, call.complaint, arrival, call.operation.wants_arrivals(), calls});
   try {
     if (!call.complaint.empty()) {
@@ -236,9 +237,10 @@ void Communicator::execute_now(const PreparedCall& call, const Check& interrupte
       recover(number);
       executor().restore();
       std::rethrow_exception(disagreement);
+    } else {
+      is_called_.store(watch_.is_called(), std::memory_order_relaxed);
     }
     has_begun_ = false;
-    is_called_.store(roll().is_called(number), std::memory_order_relaxed);
     roll().complete(number);
     members_.session->take_cause_back();
     own_time_.leave(members_.now_ns());

@@ -103,7 +103,7 @@ class Communicator {
   void break_off(const std::exception_ptr& error);
   /// Has the next operations call for the next members: this rank leaves. Any thread may say so.
   void call() { calls_ = true; }
-  /// Whether a rank has called in an operation that this one has completed; the same on all ranks after the same
+  /// Whether a rank has called in the latest operation that has not failed; the same on all ranks after the same
   /// operation.
   bool is_called() const { return is_called_; }
   /// Whether this rank has neither given it up nor closed it.

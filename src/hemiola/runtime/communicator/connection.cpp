@@ -88,7 +88,7 @@ Connection connect(const Members& members, const CommunicatorOptions& options, c
                       .needs_signatures = !control->tells_unasked(),
                       .ucx_libraries = options.ucx_libraries};
   if (request.names == "auto" && !options.wire && !is_one_host)
-    request.rdma = rdma_ranks(members, has_rdma(options.ucx_libraries), deadline);
+    request.rdma = rdma_ranks(members, !encrypts(members) && has_rdma(options.ucx_libraries), deadline);
   WireRequest of_messages = request;
   of_messages.names = message_wires(request.names);
   of_messages.rdma.clear();

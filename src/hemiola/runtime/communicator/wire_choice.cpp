@@ -30,12 +30,21 @@ std::shared_ptr<WireKind> make_tcp(const Members& members, const WireRequest&) {
   return std::make_shared<TcpKind>(TcpOptions{.reception = hosts->reception(), .nics = hosts->nics()});
 }
 
+/// Where all that leaves a host is to be encrypted.
+void refuse_plain(const Members& members, const std::string& wire) {
+  if (encrypts(members))
+    throw ArgumentError("expected a wire that encrypts, since HEMIOLA_TLS is set, found '" + wire +
+                        "'; have HEMIOLA_WIRE name 'tcp', or unset HEMIOLA_TLS on all ranks");
+}
+
 /// Where an MPI has started the ranks.
-std::shared_ptr<WireKind> make_mpi(const Members&, const WireRequest&) {
+std::shared_ptr<WireKind> make_mpi(const Members& members, const WireRequest&) {
+  refuse_plain(members, "mpi");
   return std::make_shared<MpiKind>(MpiWorld::of_process());
 }
 
-std::shared_ptr<WireKind> make_ucx(const Members&, const WireRequest& request) {
+std::shared_ptr<WireKind> make_ucx(const Members& members, const WireRequest& request) {
+  refuse_plain(members, "ucx");
   return std::make_shared<UcxKind>(
       UcxOptions{.packaged = request.ucx_libraries,
                  .among = request.names == "auto" ? request.rdma : std::vector<Rank>{}});
@@ -74,6 +83,11 @@ std::vector<std::string> wire_names() {
   std::vector<std::string> names;
   for (const Row& row : kTable) names.emplace_back(row.name);
   return names;
+}
+
+bool encrypts(const Members& members) {
+  const auto* hosts = dynamic_cast<const HostsSession*>(members.session.get());
+  return hosts != nullptr && hosts->reception()->credentials().tls != nullptr;
 }
 
 std::string_view message_wires(std::string_view names) {

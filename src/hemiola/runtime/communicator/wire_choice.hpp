@@ -23,6 +23,9 @@ struct WireRequest {
 /// Those that can be asked for.
 std::vector<std::string> wire_names();
 
+/// Whether all that these say to other hosts is to be encrypted, which TCP alone does.
+bool encrypts(const Members& members);
+
 /// Which of them messages between two ranks go over, where these were asked for: UCX and MPI cannot let go of a receive for
 /// which nothing comes, of which such messages always have some.
 std::string_view message_wires(std::string_view names);

@@ -47,8 +47,9 @@ class Roll {
   };
   virtual Entry entry(Rank rank, std::uint64_t number) const = 0;
 
-  /// Whether a rank's words about an operation to which all have come call for the next members; the same on all ranks.
-  virtual bool is_called(std::uint64_t /*number*/) const { return false; }
+  /// Whether a rank's words about an operation call for the next members; the same on all ranks, once each has heard here
+  /// that all have come.
+  virtual bool is_called(std::uint64_t number) const = 0;
 
   /// Says that this rank needs nothing more from the others for operation `number`, so it may exit.
   virtual void complete(std::uint64_t number) = 0;

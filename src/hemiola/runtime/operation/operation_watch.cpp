@@ -64,10 +64,21 @@ bool OperationWatch::all_have_arrived() {
 
 void OperationWatch::conclude(bool awaits_words) {
   if (unseen_.empty() || !wire_->traits().carries_signatures || awaits_words) return;
-  if (signature_.everybody_depends_on_everybody(members_->count()))
+  if (messages_tell())
     unseen_.clear();
   else
     roll_->vote(number_);
+}
+
+/// Whether the end of this rank's part tells it that all have come and agree, and what they call for.
+bool OperationWatch::messages_tell() const {
+  const WireTraits& traits = wire_->traits();
+  return traits.carries_signatures && traits.carries_hints &&
+         signature_.everybody_depends_on_everybody(members_->count());
+}
+
+bool OperationWatch::is_called() const {
+  return messages_tell() ? wire_->has(Hint::call) : roll_->is_called(number_);
 }
 
 bool OperationWatch::note_arrivals(ArrivalLog* log) const {

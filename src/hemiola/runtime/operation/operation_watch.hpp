@@ -53,8 +53,12 @@ class OperationWatch final : public Supervisor {
   bool all_have_arrived();
   /// When each rank arrived; to be called once all have. False: nobody has been told.
   bool note_arrivals(ArrivalLog* log) const;
+  /// Whether a rank has called for the next members; to be asked once the operation is over. The same on all ranks,
+  /// whichever way each has learnt that all have come.
+  bool is_called() const;
 
  private:
+  bool messages_tell() const;
   void seek_words();
   void check_messages() const;
   void check_causes();

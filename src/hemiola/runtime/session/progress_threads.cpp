@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "hemiola/base/error.hpp"
+#include "hemiola/base/started_thread.hpp"
 
 namespace hemiola {
 
@@ -75,12 +75,11 @@ void ProgressThreads::run(std::function<void()> work) {
     return;
   }
   try {
-    threads_.emplace_back([shared = shared_] { shared->serve(); });
-  } catch (const std::exception& error) {
+    threads_.push_back(
+        started_thread("operations in the background", [shared = shared_] { shared->serve(); }));
+  } catch (...) {
     shared_->waiting.pop_back();
-    throw LostRankError(
-        std::string("no room for another thread, in which operations go on in the background (") +
-        error.what() + "); raise the limit with 'ulimit -u', or wait for operations of other groups");
+    throw;
   }
 }
 

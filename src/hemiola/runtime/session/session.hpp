@@ -20,6 +20,7 @@
 #include "hemiola/base/index.hpp"
 #include "hemiola/runtime/session/cause.hpp"
 #include "hemiola/runtime/session/courier.hpp"
+#include "hemiola/runtime/session/lobby_terms.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 #include "hemiola/runtime/session/progress_threads.hpp"
 
@@ -134,8 +135,16 @@ class Session {
                               const Deadline& deadline) {
     return next_members(members, name, {}, deadline);
   }
+  /// Whether a rank that is no member any more has said that it leaves: it is not lost.
+  virtual bool has_taken_leave(Rank) const { return false; }
   /// Whether a newcomer is ready to be let in. Cheap enough for every operation.
   virtual bool has_guests() const { return false; }
+  /// From now on newcomers come to the first of these members, and on each host to the first there; these tell the job's
+  /// status. Where this rank's lobby is open, it has another status to tell.
+  virtual void open_lobby(const std::vector<Rank>& /*members*/, const LobbyTerms& /*terms*/) {}
+  virtual void close_lobby() {}
+  /// The number of a rank's process in the system; 0 where it is not known.
+  virtual std::uint64_t process_of(Rank /*rank*/) const { return 0; }
 
   virtual ClockReading clock() const = 0;
 

@@ -39,12 +39,19 @@ enum class Source : std::uint8_t {
   idle,  ///< they stay, and the rank does nothing else: its peer, who takes them, is all that is waited for
 };
 
+/// A bit that an operation's messages spread (see Wire::spread).
+enum class Hint : std::uint8_t {
+  density = 1,  ///< data have become dense, or sparse, so that another program would suit them
+  call = 2,     ///< as Roll::Word's: all are to agree on the next members
+};
+inline constexpr std::uint8_t kAllHints = 3;
+
 /// A message's mark of its operation, on wires that carry it.
 struct OperationTag {
   std::uint32_t operation = 0;  ///< its number, modulo 2^32
   std::uint16_t version = 0;    ///< of the conditions of choosing schedules
   std::uint64_t digest = 0;     ///< of the signature
-  bool has_hint = false;        ///< see Wire::spread_hint; does not tell operations apart
+  std::uint8_t hints = 0;       ///< bits of Hint, which do not tell operations apart
   friend bool operator==(const OperationTag& a, const OperationTag& b) {
     return a.operation == b.operation && a.version == b.version && a.digest == b.digest;
   }
@@ -119,11 +126,13 @@ class Wire {
   /// Later posts are of this operation. On a wire that carries signatures a message lands only while this rank is in
   /// the message's operation, with the same version and digest; it waits while its operation is a later one.
   void begin_operation(const OperationTag& tag) { tag_ = bears_hints_alone_ ? OperationTag{} : tag; }
-  /// A bit that the present operation's messages spread where they carry hints: later posts bear it, and a rank that
-  /// takes such a message has it, too. So at the end of a collective in which everybody depends on everybody all ranks
-  /// have it, or none has.
-  void spread_hint() { tag_.has_hint = traits().carries_hints; }
-  bool has_hint() const { return tag_.has_hint; }
+  /// The present operation's messages spread the hint where they carry hints: later posts bear it, and a rank that takes
+  /// such a message has it, too. So at the end of a collective in which everybody depends on everybody all ranks have it,
+  /// or none has.
+  void spread(Hint hint) {
+    if (traits().carries_hints) tag_.hints |= static_cast<std::uint8_t>(hint);
+  }
+  bool has(Hint hint) const { return (tag_.hints & static_cast<std::uint8_t>(hint)) != 0; }
 
   /// The clock of a wire that emulates a network; null elsewhere.
   EmulatedClock* clock() const { return clock_; }
@@ -136,7 +145,7 @@ class Wire {
   /// For a wire around others: messages of `inner` bear this wire's tag.
   void lend_tag(Wire& inner) const {
     inner.begin_operation(tag_);
-    if (tag_.has_hint) inner.spread_hint();
+    inner.tag_.hints = tag_.hints;
   }
   /// The same for the length of a call of `inner`, whose messages bring hints to this wire.
   template <typename Call>
@@ -145,7 +154,7 @@ class Wire {
     struct Return {
       Wire* outer;
       const Wire* inner;
-      ~Return() { outer->tag_.has_hint |= inner->tag_.has_hint; }
+      ~Return() { outer->tag_.hints |= inner->tag_.hints; }
     };
     const Return back{this, &inner};
     return call();

@@ -11,6 +11,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/session/rank_list.hpp"
+#include "hemiola/runtime/session/rank_runs.hpp"
 
 namespace hemiola {
 namespace {
@@ -72,17 +73,17 @@ Offer offer(const WireChoice& choose, const Members& members) try {
   return {nullptr, e.what(), {}};
 }
 
-/// A rank's words to the members for all of their wires: its terms, its order of the members, then an offer for each
-/// wire, each part after its length.
+/// A rank's words to the members for all of their wires: its terms, its order of the members (rank_runs.hpp), then an offer
+/// for each wire, each part after its length.
 struct Hand {
   std::string terms;
-  std::vector<Rank> order;
+  Bytes order;
   std::vector<Bytes> offers;
 
   Bytes packed() const {
     Bytes bytes;
     append(&bytes, std::as_bytes(std::span(terms)));
-    append(&bytes, std::as_bytes(std::span(order)));
+    append(&bytes, order);
     for (const Bytes& offer : offers) append(&bytes, offer);
     return bytes;
   }
@@ -90,8 +91,7 @@ struct Hand {
     Hand hand;
     const auto terms = next(world_rank, &bytes), order = next(world_rank, &bytes);
     hand.terms.assign(reinterpret_cast<const char*>(terms.data()), terms.size());
-    hand.order.resize(order.size() / sizeof(Rank));
-    if (!hand.order.empty()) std::memcpy(static_cast<void*>(hand.order.data()), order.data(), order.size());
+    hand.order.assign(order.begin(), order.end());
     while (!bytes.empty()) {
       const auto offer = next(world_rank, &bytes);
       hand.offers.emplace_back(offer.begin(), offer.end());
@@ -140,12 +140,13 @@ void check_agreement(const Members& members, const std::vector<Hand>& hands) {
   std::ranges::sort(all, {}, &std::pair<Rank, const Hand*>::first);
   const auto& [first, wanted] = all.front();
   for (const auto& [rank, other] : all) {
-    if (other->order != wanted->order)
-      throw MismatchError("rank " + std::to_string(first) + " makes a communicator of ranks " +
-                          rank_list(wanted->order) + ", rank " + std::to_string(rank) + " one of ranks " +
-                          rank_list(other->order) + ", which differ from number " +
-                          std::to_string(first_difference(other->order, wanted->order)) +
-                          " on; all must give the same order");
+    if (other->order != wanted->order) {
+      const std::vector<Rank> order = unpacked_ranks(wanted->order), others = unpacked_ranks(other->order);
+      throw MismatchError(
+          "rank " + std::to_string(first) + " makes a communicator of ranks " + rank_list(order) + ", rank " +
+          std::to_string(rank) + " one of ranks " + rank_list(others) + ", which differ from number " +
+          std::to_string(first_difference(others, order)) + " on; all must give the same order");
+    }
     if (other->terms != wanted->terms) {
       const auto [term, others] = first_difference(wanted->terms, other->terms);
       throw MismatchError("rank " + std::to_string(first) + " passed " + term + ", rank " +
@@ -187,7 +188,7 @@ std::vector<Bytes> cards_for(const Offer& own, const std::vector<Hand>& hands, s
 std::vector<std::unique_ptr<Wire>> connect_wires(const WiresRequest& request, Members* members,
                                                  const Deadline& deadline) {
   std::vector<Offer> own;
-  Hand hand{std::string(request.terms), members->ranks, {}};
+  Hand hand{std::string(request.terms), packed_ranks(members->ranks), {}};
   for (const WireChoice& choose : request.choices) {
     own.push_back(offer(choose, *members));
     hand.offers.push_back(own.back().packed());

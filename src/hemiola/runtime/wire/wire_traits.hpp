@@ -56,7 +56,7 @@ struct WireTraits {
   bool land_at_once = false;
   /// Messages bear their operation's tag, and the wire compares it (Wire::begin_operation).
   bool carries_signatures = false;
-  /// Messages bear the hint, at least (Wire::spread_hint).
+  /// Messages bear the hints, at least (Wire::spread).
   bool carries_hints = false;
   /// Before and after an operation something may be left to do that only `progress` does.
   bool has_remains = true;

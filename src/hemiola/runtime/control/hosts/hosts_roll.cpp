@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/control/hosts/hosts_roll.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -13,7 +14,7 @@ enum class Kind : std::uint32_t {
   word,       ///< to the keeper and, once words are called for, from it to all
   call,       ///< to the keeper: words are wanted
   called,     ///< the keeper: tell me yours
-  agreed,     ///< the keeper: all have come and say the same; with an Arrival of each where these are wanted
+  agreed,     ///< the keeper: Agreed; with an Arrival of each where these are wanted
   completed,  ///< to the keeper and on to all: of an operation whose words were called for
 };
 
@@ -22,9 +23,15 @@ struct About {
   Rank rank{0};
 };
 
+/// All have come and say the same.
+struct Agreed {
+  std::uint64_t number = 0;
+  std::uint64_t is_called = 0;  ///< somebody calls for the next members
+};
+
 /// Of every member, or of none.
 std::vector<Arrival> arrivals_in(std::span<const std::byte> message, int member_count) {
-  const auto bytes = after_body<About>(message);
+  const auto bytes = after_body<Agreed>(message);
   return items_of<Arrival>(bytes, bytes.empty() ? 0 : static_cast<std::size_t>(member_count));
 }
 
@@ -81,6 +88,10 @@ bool RollKeeper::agree(const Tally& tally) {
   return true;
 }
 
+bool RollKeeper::is_called(const Tally& tally) {
+  return std::ranges::any_of(tally.words, [](const auto& word) { return word->calls != 0; });
+}
+
 /// Words are taken in before anybody looks here; empty where nobody wants to know.
 std::vector<Arrival> RollKeeper::arrivals(const Tally& tally) {
   std::vector<Arrival> arrivals;
@@ -95,17 +106,18 @@ void RollKeeper::take(const SaidWord& word) {
   auto& place = all->words[static_cast<std::size_t>(word.rank)];
   if (place) return;
   place = word;
-  if (all->called) talk_->tell_members(packed_word(word));
+  if (all->is_wanted) talk_->tell_members(packed_word(word));
   if (++all->count < talk_->members().count()) return;
   if (!agree(*all)) return call(word.number);
   const std::vector<Arrival> told = arrivals(*all);
-  talk_->tell_members(packed(Kind::agreed, About{word.number, word.rank}, std::as_bytes(std::span(told))));
+  const Agreed agreed{word.number, is_called(*all) ? 1u : 0u};
+  talk_->tell_members(packed(Kind::agreed, agreed, std::as_bytes(std::span(told))));
 }
 
 void RollKeeper::call(std::uint64_t number) {
   Tally* const all = tally(number);
-  if (!all || all->called) return;
-  all->called = true;
+  if (!all || all->is_wanted) return;
+  all->is_wanted = true;
   talk_->tell_members(packed(Kind::called, About{number, Talk::kKeeper}));
   for (const auto& word : all->words)
     if (word) talk_->tell_members(packed_word(*word));
@@ -129,11 +141,12 @@ void HostsRoll::publish(std::uint64_t number, const Word& word) {
   own.rank = talk_->members().self;
   own.complains = word.complaint.empty() ? 0 : 1;
   own.is_timed = word.is_timed ? 1 : 0;
+  own.calls = word.calls ? 1 : 0;
   own.signature = word.signature;
   if (own.complains != 0) own.complaint.write(word.complaint);
   published_ = number + 1;
   arrivals_[number % 2].clear();
-  if (called_ == number + 1 || word.is_timed) send_own(number);
+  if (wanted_ == number + 1 || word.is_timed) send_own(number);
 }
 
 /// Its word goes first, so that the keeper has it when it hears the call.
@@ -162,12 +175,13 @@ void HostsRoll::hear(std::span<const std::byte> message) {
       return hear_word(word_in(message));
     case Kind::called: {
       const std::uint64_t number = body_of<About>(message).number;
-      called_ = std::max(called_, number + 1);
+      wanted_ = std::max(wanted_, number + 1);
       return send_own(number);
     }
     case Kind::agreed: {
-      const std::uint64_t number = body_of<About>(message).number;
+      const auto [number, is_called] = body_of<Agreed>(message);
       agreed_ = std::max(agreed_, number + 1);
+      if (is_called != 0) called_ = std::max(called_, number + 1);
       if (published_ == number + 1) arrivals_[number % 2] = arrivals_in(message, talk_->members().count());
       for (Rank rank : indices<Rank>(talk_->members().count())) progress_->note(rank, number);
       return;
@@ -210,10 +224,19 @@ Roll::Entry HostsRoll::entry(Rank rank, std::uint64_t number) const {
   return {own.signature, {}, told.empty() ? Arrival{} : told[static_cast<std::size_t>(rank)]};
 }
 
+/// All words are known, or the keeper has read them all.
+bool HostsRoll::is_called(std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  bool calls = called_ == number + 1;
+  for (Rank rank : indices<Rank>(talk_->members().count()))
+    if (const SaidWord* const word = known(rank, number)) calls |= word->calls != 0;
+  return calls;
+}
+
 void HostsRoll::complete(std::uint64_t number) {
   progress_->note(talk_->members().self, number + 1);
   const std::lock_guard lock(mutex_);
-  if (called_ > number) talk_->tell_keeper(packed(Kind::completed, About{number, talk_->members().self}));
+  if (wanted_ > number) talk_->tell_keeper(packed(Kind::completed, About{number, talk_->members().self}));
 }
 
 bool HostsRoll::has_completed(Rank rank, std::uint64_t number) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The roll of ranks that have no memory in common. In steady state no rank says anything here: messages of the wire
 // carry a digest of the operation. A rank that ends an operation in which all depend on all knows that they agree. In
-// other operations words travel to the keeper, and on to all if ranks disagree or one of them asks.
+// other operations words travel to the keeper, and on to all if ranks disagree or one of them asks. If they agree, the
+// keeper tells all that, and whether anybody calls for the next members.
 #pragma once
 
 #include <array>
@@ -28,6 +29,7 @@ struct SaidWord {
   Rank rank{0};
   std::uint32_t complains = 0;
   std::uint32_t is_timed = 0;  ///< the keeper tells all when each has come
+  std::uint32_t calls = 0;     ///< for the next members
   Signature signature{};
   ShortText complaint{};
 };
@@ -42,7 +44,7 @@ class RollKeeper {
   struct Tally {
     std::vector<std::optional<SaidWord>> words;
     int count = 0;
-    bool called = false;  ///< words go to everybody
+    bool is_wanted = false;  ///< words go to everybody
   };
 
   void hear(Rank from, std::span<const std::byte> message);
@@ -50,6 +52,7 @@ class RollKeeper {
   void call(std::uint64_t number);
   Tally* tally(std::uint64_t number);
   static bool agree(const Tally& tally);
+  static bool is_called(const Tally& tally);
   static std::vector<Arrival> arrivals(const Tally& tally);
 
   std::shared_ptr<const Talk> talk_;
@@ -66,6 +69,7 @@ class HostsRoll final : public Roll {
   void vote(std::uint64_t number) override;
   bool has_arrived(Rank rank, std::uint64_t number) const override;
   Entry entry(Rank rank, std::uint64_t number) const override;
+  bool is_called(std::uint64_t number) const override;
   void complete(std::uint64_t number) override;
   bool has_completed(Rank rank, std::uint64_t number) const override;
 
@@ -84,8 +88,9 @@ class HostsRoll final : public Roll {
   std::vector<std::array<SaidWord, 2>> words_;
   std::array<std::uint64_t, 2> sent_{};  ///< of these two: number + 1, once the keeper has this rank's word
   std::uint64_t published_ = 0;          ///< operations
-  std::uint64_t called_ = 0;             ///< number + 1 of the latest operation whose words are wanted
+  std::uint64_t wanted_ = 0;             ///< number + 1 of the latest operation whose words are wanted
   std::uint64_t agreed_ = 0;  ///< number + 1 of the latest operation to which all have come and agree
+  std::uint64_t called_ = 0;  ///< the same of one in which somebody calls for the next members
   /// By rank, of two operations in turn: when each came. Empty: nobody wanted to know.
   std::array<std::vector<Arrival>, 2> arrivals_;
 

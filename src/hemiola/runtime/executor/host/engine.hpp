@@ -38,8 +38,8 @@ class Engine final : public Executor {
                Supervisor* supervisor) override;
   void choose_formats_by(const codec::CostsOfUse& costs) override { coder_.choose_formats_by(costs); }
   bool carries_hints() const override { return wire_->traits().carries_hints; }
-  void spread_hint() override { wire_->spread_hint(); }
-  bool has_hint() const override { return wire_->has_hint(); }
+  void spread_hint() override { wire_->spread(Hint::density); }
+  bool has_hint() const override { return wire_->has(Hint::density); }
   SentForms sent_forms() const override { return coder_.sent(); }
   void restore() override;
 

@@ -27,15 +27,25 @@ void CommonClock::learn(std::int64_t asked_ns, std::int64_t there_ns, std::int64
 
 /// Earlier statements stay true: errors that shrink do so because a rank knows better, not because it was wrong.
 void CommonClock::hear_error(Rank rank, std::int64_t error_ns) {
-  std::int64_t& known = errors_ns_[static_cast<std::size_t>(rank)];
+  std::int64_t& known = errors_ns_.try_emplace(rank, kUnknown_ns).first->second;
   known = known == kUnknown_ns ? error_ns : std::max(known, error_ns);
-  others_error_ns_.store(*std::max_element(errors_ns_.begin() + 1, errors_ns_.end()),
-                         std::memory_order_relaxed);
+  note_errors();
+}
+
+void CommonClock::forget(Rank rank) {
+  if (errors_ns_.erase(rank) > 0 && has_heard_) note_errors();
+}
+
+void CommonClock::note_errors() {
+  has_heard_ = true;
+  std::int64_t largest_ns = 0;
+  for (const auto& [rank, error_ns] : errors_ns_) largest_ns = std::max(largest_ns, error_ns);
+  others_error_ns_.store(largest_ns, std::memory_order_relaxed);
 }
 
 std::int64_t CommonClock::own_error_ns(std::int64_t now_ns) const {
   const std::int64_t learnt_ns = learnt_ns_.load(std::memory_order_relaxed);
-  if (learnt_ns == 0) return is_rank_zero_ ? 0 : kUnknown_ns;
+  if (learnt_ns == 0) return is_first_ ? 0 : kUnknown_ns;
   return error_ns_.load(std::memory_order_relaxed) +
          static_cast<std::int64_t>(kDrift * static_cast<double>(now_ns - learnt_ns));
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 0's clock, as another rank knows it from asking now and then.
+// The clock of the first member, as another rank knows it from asking now and then.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "hemiola/runtime/session/session.hpp"
@@ -13,19 +14,22 @@ namespace hemiola {
 /// One thread takes readings; any thread reads.
 class CommonClock {
  public:
-  /// On rank 0 there is nothing to learn.
-  CommonClock(bool is_rank_zero, int rank_count)
-      : is_rank_zero_(is_rank_zero),
-        errors_ns_(static_cast<std::size_t>(rank_count), kUnknown_ns),
-        others_error_ns_(rank_count > 1 ? kUnknown_ns : 0) {}
+  /// Of the first of these there is nothing to learn; where it is lost, the next one goes on from what it has learnt.
+  CommonClock(Rank self, const std::vector<Rank>& members)
+      : is_first_(self == members.front()), others_error_ns_(members.size() > 1 ? kUnknown_ns : 0) {
+    for (Rank member : members)
+      if (member != self) errors_ns_[member] = kUnknown_ns;
+  }
 
   /// An answer to a question that was asked at `asked_ns` and has come at `answered_ns`, by this rank's own clock: rank 0's
   /// showed `there_ns` in between. `others_error_ns`: the largest error that rank 0 knows of.
   void learn(std::int64_t asked_ns, std::int64_t there_ns, std::int64_t answered_ns,
              std::int64_t others_error_ns);
-  /// On rank 0: another rank's error, as that rank has stated it. As long as one has said nothing, nobody knows the
+  /// On the first: another rank's error, as that rank has stated it. As long as one has said nothing, nobody knows the
   /// largest.
   void hear_error(Rank rank, std::int64_t error_ns);
+  /// A rank is lost: its error does not count any more.
+  void forget(Rank rank);
 
   /// Before the first answers nobody knows.
   static constexpr std::int64_t kUnknown_ns = std::int64_t{1} << 60;
@@ -36,15 +40,20 @@ class CommonClock {
   /// Never goes backwards.
   ClockReading read() const;
 
+  /// What it shows now.
+  std::int64_t common_ns() const { return monotonic_ns() + offset_ns_.load(std::memory_order_relaxed); }
+
   static std::int64_t monotonic_ns();
 
  private:
+  void note_errors();
+
   /// The most that the clocks of two machines drift apart in a second; crystals decide it.
   static constexpr double kDrift = 100e-6;
 
-  const bool is_rank_zero_;
-  bool has_learnt_ = false;
-  std::vector<std::int64_t> errors_ns_;  ///< by rank, on rank 0
+  const bool is_first_;
+  bool has_learnt_ = false, has_heard_ = false;  ///< as another rank; as the first
+  std::map<Rank, std::int64_t> errors_ns_;       ///< by rank, on the first
   std::atomic<std::int64_t> others_error_ns_;
   std::atomic<std::int64_t> offset_ns_ = 0, learnt_ns_ = 0, error_ns_ = 0;
   mutable std::atomic<std::int64_t> latest_ns_ = 0;

@@ -57,7 +57,7 @@ ExchangeDesk::Name ExchangeDesk::named(const std::vector<Rank>& members, std::ui
 void ExchangeDesk::hear_bringing(Rank from, std::span<const std::byte> message) {
   Unpacker content(message);
   const Name name = content.get<Name>();
-  const std::vector<Rank> members = members_of(content.get_bytes());
+  const std::vector<Rank> members = content.get_members();
   if (members.front() != self_ || !std::ranges::binary_search(members, from) ||
       name != named(members, name.round))
     throw FormatError("an exchange of " + std::to_string(members.size()) +
@@ -92,7 +92,7 @@ void ExchangeDesk::hear_question(Rank from, std::span<const std::byte> message) 
   if (const auto found = gatherings_.find(name); found != gatherings_.end())
     for (const auto& [rank, brought] : found->second) present.push_back(rank);
   Packer answer;
-  answer.put(name).put_bytes(std::as_bytes(std::span(present)));
+  answer.put(name).put_ranks(present);
   std::string complaints;
   for (const std::string& complaint : facts_.complaints()) complaints += "; " + complaint;
   answer.put_text(complaints);
@@ -109,9 +109,8 @@ std::vector<Bytes> ExchangeDesk::exchange(const std::vector<Rank>& members, std:
   std::uint64_t& round = rounds_[{of_members.members_high, of_members.members_low}];
   const Name name = named(members, round);
   if (outcomes_.try_emplace(name).second)
-    courier_->send(
-        members.front(), kBringing,
-        Packer().put(name).put_bytes(std::as_bytes(std::span(members))).put_text(key).put_bytes(own).take());
+    courier_->send(members.front(), kBringing,
+                   Packer().put(name).put_ranks(members).put_text(key).put_bytes(own).take());
   Outcome& outcome = outcomes_.at(name);
   outcome.first = members.front();
   outcome.member_count = members.size();
@@ -173,7 +172,7 @@ void ExchangeDesk::hear_presence(std::span<const std::byte> message) {
   const std::lock_guard lock(mutex_);
   const auto found = outcomes_.find(name);
   if (found == outcomes_.end()) return;
-  found->second.present = ranks_of(content.get_bytes());
+  found->second.present = content.get_ranks();
   found->second.complaints = content.get_text();
   found->second.lost.clear();
   while (!content.is_empty()) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/session/hosts/frames.hpp"
 
-#include <sys/socket.h>
-
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -70,8 +68,7 @@ void FrameStream::put(FrameKind kind, std::uint64_t topic, std::span<const std::
 bool FrameStream::flush() {
   while (!outgoing_.empty()) {
     const Bytes& frame = outgoing_.front();
-    const ssize_t count =
-        ::send(socket_.get(), frame.data() + sent_, frame.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count = connection_.send(frame.data() + sent_, frame.size() - sent_);
     if (count < 0) return would_block(count) || ended(count);
     sent_ += static_cast<std::size_t>(count);
     if (sent_ < frame.size()) return true;
@@ -90,7 +87,7 @@ bool FrameStream::ended(ssize_t result) {
 bool FrameStream::read(const Take& take) {
   std::array<std::byte, 65536> block;
   while (true) {
-    const ssize_t count = ::recv(socket_.get(), block.data(), block.size(), MSG_DONTWAIT);
+    const ssize_t count = connection_.receive(block.data(), block.size());
     if (would_block(count)) return true;
     if (count <= 0) return ended(count);
     incoming_.insert(incoming_.end(), block.begin(), block.begin() + count);
@@ -115,7 +112,7 @@ void FrameStream::take_frames(const Take& take) {
 }
 
 void FrameStream::shut() {
-  ::shutdown(socket_.get(), SHUT_WR);
+  connection_.shut();
 }
 
 }  // namespace hemiola

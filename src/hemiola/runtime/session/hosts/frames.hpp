@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "hemiola/base/bytes.hpp"
-#include "hemiola/base/descriptor.hpp"
+#include "hemiola/runtime/net/byte_stream.hpp"
 
 namespace hemiola {
 
@@ -44,10 +44,10 @@ struct FrameHead {
 /// One connection, which never blocks. Used by one thread.
 class FrameStream {
  public:
-  explicit FrameStream(Descriptor socket) : socket_(std::move(socket)) {}
+  explicit FrameStream(ByteStream connection) : connection_(std::move(connection)) {}
 
-  int descriptor() const { return socket_.get(); }
-  const Descriptor& socket() const { return socket_; }
+  int descriptor() const { return connection_.get(); }
+  const Descriptor& socket() const { return connection_.socket(); }
 
   /// Puts a frame behind those that wait to be sent.
   void put(FrameKind kind, std::uint64_t topic, std::span<const std::byte> content);
@@ -70,7 +70,7 @@ class FrameStream {
   void take_frames(const Take& take);
   bool ended(ssize_t result);
 
-  Descriptor socket_;
+  ByteStream connection_;
   std::deque<Bytes> outgoing_;
   std::size_t sent_ = 0;  ///< of the first
   Bytes incoming_;

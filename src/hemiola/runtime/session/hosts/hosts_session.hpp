@@ -11,9 +11,12 @@
 #include "hemiola/runtime/net/nic_addresses.hpp"
 #include "hemiola/runtime/net/reception.hpp"
 #include "hemiola/runtime/session/hosts/sideband.hpp"
+#include "hemiola/runtime/session/hosts/visit.hpp"
 #include "hemiola/runtime/session/session.hpp"
 
 namespace hemiola {
+
+class LocalSession;
 
 struct HostsOptions {
   /// The address of this rank: made before it joins, so that rank 0 can publish it. Its first door is the session's.
@@ -37,6 +40,10 @@ class HostsSession : public Session {
   /// Blocks until all ranks are here. Throws a TimeoutError that names the absent ranks and the refused ones, or a
   /// LostRankError if a rank dies meanwhile.
   static std::shared_ptr<HostsSession> join(const HostsOptions& options);
+
+  /// A newcomer's part of a running job: it takes the seat that it was given. `options.rank_count` and `rank_zero` do not count.
+  static std::shared_ptr<HostsSession> enter(const HostsOptions& options, const visit::Seat& seat,
+                                             std::shared_ptr<LocalSession> neighbours);
 
   /// Says farewell to the others: this rank has done all it had to do. As often as one likes.
   virtual void leave() = 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +18,8 @@
 
 #include "hemiola/base/bytes.hpp"
 #include "hemiola/base/error.hpp"
-#include "hemiola/base/head.hpp"
 #include "hemiola/base/index.hpp"
+#include "hemiola/runtime/session/rank_runs.hpp"
 
 namespace hemiola {
 
@@ -37,6 +38,10 @@ class Packer {
     return *this;
   }
   Packer& put_text(std::string_view text) { return put_bytes(std::as_bytes(std::span(text))); }
+  template <std::ranges::input_range Ranks>
+  Packer& put_ranks(const Ranks& ranks) {
+    return put_bytes(packed_ranks(ranks));
+  }
   Bytes take() { return std::move(bytes_); }
 
  private:
@@ -63,6 +68,18 @@ class Unpacker {
     const Bytes bytes = get_bytes();
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
+  /// Throws FormatError for more than `most`.
+  std::vector<Rank> get_ranks(std::size_t most = kMostListedRanks) {
+    return unpacked_ranks(next(get<std::uint64_t>()), most);
+  }
+  /// Those of an agreement or an exchange, sorted. Throws FormatError for any other list.
+  std::vector<Rank> get_members() {
+    std::vector<Rank> members = get_ranks();
+    const bool is_sorted = std::ranges::adjacent_find(members, std::ranges::greater_equal{}) == members.end();
+    if (members.empty() || !is_sorted)
+      throw FormatError("a list of " + std::to_string(members.size()) + " members that are not sorted ranks");
+    return members;
+  }
   bool is_empty() const { return left_.empty(); }
 
  private:
@@ -77,18 +94,5 @@ class Unpacker {
 
   std::span<const std::byte> left_;
 };
-
-inline std::vector<Rank> ranks_of(const Bytes& bytes) {
-  return items_of<Rank>(bytes, bytes.size() / sizeof(Rank));
-}
-
-/// The members that a message names, sorted. Throws FormatError for any other list.
-inline std::vector<Rank> members_of(const Bytes& bytes) {
-  std::vector<Rank> members = ranks_of(bytes);
-  const bool is_sorted = std::ranges::adjacent_find(members, std::ranges::greater_equal{}) == members.end();
-  if (members.empty() || !is_sorted || members.front() < 0)
-    throw FormatError("a list of " + std::to_string(members.size()) + " members that are not sorted ranks");
-  return members;
-}
 
 }  // namespace hemiola

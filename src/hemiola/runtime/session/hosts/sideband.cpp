@@ -12,6 +12,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/head.hpp"
+#include "hemiola/base/started_thread.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/hosts/neighbours.hpp"
 
@@ -20,7 +21,9 @@ namespace {
 
 constexpr std::uint32_t kDoor = 1;  ///< of every rank's sideband
 constexpr std::size_t kKeptFloods = 1024, kKeptComplaints = 8;
-constexpr int kMostMisled = 1 << 16;
+constexpr int kMostRanks = 1 << 16;
+/// Newcomers that others may have let in since this rank last agreed with them.
+constexpr int kMostUnheardOf = 4096;
 constexpr auto kHandshakeLimit = std::chrono::seconds(5);
 constexpr auto kLongestBetweenTries = std::chrono::milliseconds(250);
 /// The first few questions about rank 0's clock follow each other at once, later ones at every so manieth beat.
@@ -52,22 +55,24 @@ struct Ping {
 
 }  // namespace
 
-Sideband::Sideband(std::shared_ptr<Reception> reception, int rank_count, const SidebandLimits& limits)
+Sideband::Sideband(std::shared_ptr<Reception> reception, const std::vector<Rank>& members,
+                   const SidebandLimits& limits)
     : self_(reception->credentials().rank),
-      rank_count_(rank_count),
       limits_(limits),
       reception_(std::move(reception)),
       door_(reception_->open()),
-      clock_(self_ == 0, rank_count),
+      clock_(self_, members),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      peers_(static_cast<std::size_t>(rank_count)) {
+      peers_(static_cast<std::size_t>(members.back() + 1)),
+      rank_count_(members.back() + 1) {
+  for (Rank member : members) peer(member).is_member = true;
   HEMIOLA_CHECK(door_->number() == kDoor, "a reception whose first door is not its sideband's");
   if (!wake_) throw LostRankError("no room for another file; raise the limit with 'ulimit -n'");
   watch_the_living();
 }
 
 void Sideband::start() {
-  thread_ = std::thread([this] { run(); });
+  thread_ = started_thread("messages about lost ranks", [this] { run(); });
 }
 
 Sideband::~Sideband() {
@@ -107,6 +112,16 @@ void Sideband::watch() {
   wake();
 }
 
+void Sideband::admit(Rank newcomer, std::vector<Endpoint> at) {
+  {
+    const std::lock_guard lock(mutex_);
+    rank_count_ = std::max<int>(rank_count_, newcomer + 1);
+    learnt_[newcomer] = std::move(at);
+    admitted_.push_back(newcomer);
+  }
+  wake();
+}
+
 void Sideband::send(Rank to, Topic topic, Bytes message) {
   post({FrameKind::message, checked(to), topic, std::move(message)});
 }
@@ -135,6 +150,11 @@ std::vector<std::string> Sideband::complaints() const {
   std::vector<std::string> found(complaints_.begin(), complaints_.end());
   if (!unreached_.empty()) found.push_back(unreached_);
   return found;
+}
+
+std::string Sideband::encryption_refusal() const {
+  const std::lock_guard lock(mutex_);
+  return encryption_refusal_;
 }
 
 // ---- the thread ----
@@ -187,15 +207,22 @@ void Sideband::wait() {
 void Sideband::take_letters() {
   std::deque<Letter> letters;
   std::map<Rank, std::vector<Endpoint>> learnt;
+  std::vector<Rank> admitted;
   {
     const std::lock_guard lock(mutex_);
     letters.swap(letters_);
     learnt.swap(learnt_);
+    admitted.swap(admitted_);
     if (watch_ && !watching_)
       for (Rank neighbour : neighbours_) peer(neighbour).heard = Clock::now();
     watching_ = watch_;
   }
-  for (auto& [rank, endpoints] : learnt) peer(rank).endpoints = std::move(endpoints);
+  for (auto& [rank, endpoints] : learnt) {
+    make_room_for(rank);
+    peer(rank).endpoints = std::move(endpoints);
+  }
+  for (Rank newcomer : admitted) peer(newcomer).is_member = true;
+  if (!admitted.empty()) watch_the_living();
   for (Letter& letter : letters) {
     if (letter.kind == FrameKind::flood)
       spread(letter.topic, with_head(FloodHead{self_, Evidence::hearsay, next_flood_++}, letter.message),
@@ -235,12 +262,11 @@ void Sideband::put(Rank to, FrameKind kind, Topic topic, std::span<const std::by
 
 void Sideband::accept() {
   for (ProvedConnection& arrival : door_->take()) {
-    const bool is_ours = arrival.rank >= 0 && arrival.rank < rank_count_;
-    // While ranks meet, one of a larger job than this rank's is heard: it has to be told that the numbers differ.
-    const bool is_misled = !watching_ && arrival.rank >= rank_count_ && arrival.rank < kMostMisled;
-    if (is_misled && static_cast<std::size_t>(arrival.rank) >= peers_.size())
-      peers_.resize(static_cast<std::size_t>(arrival.rank) + 1);
-    if (is_ours || is_misled) add_line(arrival.rank, std::move(arrival.socket));
+    // A higher number than this rank knows may be a newcomer's that others have let in already; or, while ranks meet, one of
+    // a larger job than this rank's, which has to be told that the numbers differ.
+    if (arrival.rank < 0 || arrival.rank >= kMostRanks) continue;
+    make_room_for(arrival.rank);
+    add_line(arrival.rank, std::move(arrival.socket));
   }
   for (const std::string& text : reception_->take_complaints()) complain(text);
 }
@@ -259,7 +285,7 @@ void Sideband::open_lines() {
   if (watching_)
     for (Rank neighbour : neighbours_)
       if (neighbour > self_ || now - peer(neighbour).heard > limits_.beat) begin_line(neighbour);
-  for (Rank rank : indices<Rank>(rank_count_)) {
+  for (Rank rank : indices<Rank>(known_count())) {
     Peer& to = peer(rank);
     const bool is_due =
         !to.line && !to.endpoints.empty() && to.next_try != Clock::time_point{} && now >= to.next_try;
@@ -277,9 +303,9 @@ void Sideband::go_on(Rank rank, Handshake* handshake) {
   Peer& to = peer(rank);
   const auto state = handshake->progress();
   if (state == Handshake::State::proved) {
-    Descriptor socket = handshake->take();
+    ByteStream connection = handshake->take();
     to.handshake.reset();
-    add_line(rank, std::move(socket), true);
+    add_line(rank, std::move(connection), true);
     return;
   }
   if (!watching_ && !handshake->is_connecting())
@@ -304,6 +330,12 @@ void Sideband::retry(Rank rank, const Handshake& handshake) {
       refusal != Refusal::none ? handshake.reason() : handshake.other().text() + " does not answer";
   if (refusal != Refusal::none && refusal != Refusal::hung_up && refusal != Refusal::unreachable)
     complain(why);
+  if (!watching_ && refusal == Refusal::encryption) {  // as it would be the next time
+    to.next_try = {};
+    const std::lock_guard lock(mutex_);
+    encryption_refusal_ = why;
+    return;
+  }
   if (!watching_ && refusal == Refusal::unreachable)
     note_unreached(why + "; check that rank 0 has started, and that it listens there");
   if (to.line) return;
@@ -333,8 +365,8 @@ void Sideband::retry(Rank rank, const Handshake& handshake) {
 
 /// A second connection between the same two, which both made at once, is for receiving only: the other may send by it.
 /// So each rank goes on with the connection that it began.
-Sideband::Line* Sideband::add_line(Rank rank, Descriptor socket, bool is_own) {
-  Line& line = lines_.emplace_back(Line{rank, FrameStream(std::move(socket)), Clock::now()});
+Sideband::Line* Sideband::add_line(Rank rank, ByteStream connection, bool is_own) {
+  Line& line = lines_.emplace_back(Line{rank, FrameStream(std::move(connection)), Clock::now()});
   Peer& to = peer(rank);
   if (to.line) return &line;
   line.replaces = is_own && to.has_had_line;
@@ -428,10 +460,15 @@ void Sideband::take_flood(const Line& line, const FrameHead& head, std::span<con
   spread(head.topic, content, line.peer);
 }
 
+/// A number that others have given a newcomer may be news.
 Rank Sideband::checked(Rank rank) const {
-  if (rank < 0 || rank >= rank_count_)
+  if (rank < 0 || rank >= rank_count_ + kMostUnheardOf)
     throw FormatError("news of rank " + std::to_string(rank) + " in a job of " + std::to_string(rank_count_));
   return rank;
+}
+
+void Sideband::make_room_for(Rank rank) {
+  if (rank >= known_count()) peers_.resize(static_cast<std::size_t>(rank) + 1);
 }
 
 /// Of a rank that is given up nothing counts that it says of others: it may be cut off, and miss all of them. Where it has
@@ -456,10 +493,12 @@ void Sideband::take_loss(const Line& line, const FrameHead& head, std::span<cons
 /// there is no line with it: it may answer, or its system show that it has ended.
 void Sideband::lose(LostRank loss, Rank except) {
   const Rank rank = loss.rank;
-  if (rank < 0 || rank >= rank_count_) return;
+  if (!watching_ && rank >= rank_count_) return;  // one of a larger job
+  make_room_for(rank);
   Peer& gone = peer(rank);
   if (gone.is_lost) return learn_more(rank, loss.evidence);
   gone.is_lost = true;
+  clock_.forget(rank);
   if (loss.at_ns == 0) loss.at_ns = clock_.read().now_ns;
   heed_answer(&gone, gone.heard_count + gone.unheard.size());  // which will not come
   gone.handshake.reset();
@@ -493,8 +532,8 @@ void Sideband::learn_more(Rank rank, Evidence evidence) {
 /// A new neighbour may know less, and watch others meanwhile.
 void Sideband::watch_the_living() {
   std::vector<Rank> living;
-  for (Rank rank : indices<Rank>(rank_count_))
-    if (rank == self_ || !peer(rank).is_lost) living.push_back(rank);
+  for (Rank rank : indices<Rank>(known_count()))
+    if (rank == self_ || (peer(rank).is_member && !peer(rank).is_lost)) living.push_back(rank);
   const std::vector<Rank> before = std::exchange(neighbours_, neighbours_of(self_, living));
   for (Rank neighbour : neighbours_) {
     if (std::ranges::binary_search(before, neighbour)) continue;
@@ -509,8 +548,8 @@ void Sideband::take_ping(Line* line, const FrameHead& head, std::span<const std:
     if (each < 0 || each > kMost_ns) throw FormatError("a clock that shows " + std::to_string(each) + " ns");
   if (head.kind == FrameKind::pong)
     return clock_.learn(ping.asked_ns, ping.there_ns, CommonClock::monotonic_ns(), ping.error_ns);
-  if (line->peer < rank_count_) clock_.hear_error(line->peer, ping.error_ns);  // none of a larger job
-  ping.there_ns = CommonClock::monotonic_ns();
+  if (peer(line->peer).is_member) clock_.hear_error(line->peer, ping.error_ns);  // none of a larger job
+  ping.there_ns = clock_.common_ns();
   ping.error_ns = clock_.others_error_ns();
   line->stream.put(FrameKind::pong, 0, std::as_bytes(std::span(&ping, 1)));
 }
@@ -526,17 +565,27 @@ void Sideband::beat() {
       if (Line* const line = peer(neighbour).line) answer(line);
   for (Line& line : lines_)
     if (line.owes_answer) answer(&line);
-  Line* const to_zero = self_ == 0 ? nullptr : peer(Rank{0}).line;
-  if (!to_zero) {
-    if (self_ == 0) pings_ = kFirstPings;
+  const Rank keeper = keeper_of_time();
+  if (std::exchange(asked_, keeper) != keeper) pings_ = 0;
+  if (keeper == self_) {
+    pings_ = kFirstPings;
     return;
   }
+  Line* const to_keeper = peer(keeper).line;
+  if (!to_keeper) return begin_line(keeper);
   if (is_early || pings_ % kBeatsPerPing == 0) {
     const std::int64_t now_ns = CommonClock::monotonic_ns();
     const Ping ping{now_ns, 0, clock_.own_error_ns(now_ns)};
-    to_zero->stream.put(FrameKind::ping, 0, std::as_bytes(std::span(&ping, 1)));
+    to_keeper->stream.put(FrameKind::ping, 0, std::as_bytes(std::span(&ping, 1)));
   }
   ++pings_;
+}
+
+/// The first member that lives has the clock that counts.
+Rank Sideband::keeper_of_time() const {
+  const auto found =
+      std::ranges::find_if(peers_, [](const Peer& one) { return one.is_member && !one.is_lost; });
+  return found != peers_.end() ? Rank{found - peers_.begin()} : self_;
 }
 
 /// Where this rank itself has been asleep for longer than it meant to, it has not listened in the meantime.

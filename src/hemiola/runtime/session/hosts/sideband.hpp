@@ -11,6 +11,7 @@
 // reports about others from then on.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -45,8 +46,10 @@ struct SidebandLimits {
 
 class Sideband final : public Courier {
  public:
-  /// `reception` has the address of this rank: its first door, which everybody knows already.
-  Sideband(std::shared_ptr<Reception> reception, int rank_count, const SidebandLimits& limits = {});
+  /// `reception` has the address of this rank: its first door, which everybody knows already. `members` are sorted, this
+  /// rank among them.
+  Sideband(std::shared_ptr<Reception> reception, const std::vector<Rank>& members,
+           const SidebandLimits& limits = {});
   ~Sideband() override;
   Sideband(const Sideband&) = delete;
 
@@ -57,6 +60,8 @@ class Sideband final : public Courier {
   void learn(Rank rank, std::vector<Endpoint> at);
   /// Begins to watch neighbours, once all ranks are known. Before that nobody is lost: they may not have started.
   void watch();
+  /// A newcomer is one of the members from now on.
+  void admit(Rank newcomer, std::vector<Endpoint> at);
 
   void send(Rank to, Topic topic, Bytes message) override;
   void tell_all(Topic topic, Bytes message) override;
@@ -72,6 +77,8 @@ class Sideband final : public Courier {
   ClockReading clock() const { return clock_.read(); }
   /// Why somebody could not connect, or we not to them; the latest few, for an error's message.
   std::vector<std::string> complaints() const;
+  /// While ranks meet: why this rank and rank 0 cannot encrypt what they say; empty where they can.
+  std::string encryption_refusal() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -105,6 +112,7 @@ class Sideband final : public Courier {
     Clock::time_point unheard_since{};  ///< the first one, on the present line
     std::uint64_t taken_count = 0;      ///< of counted frames from it
     bool has_had_line = false;
+    bool is_member = false;  ///< as far as this rank knows: a newcomer may be heard before
   };
   struct Letter {
     FrameKind kind;
@@ -124,7 +132,7 @@ class Sideband final : public Courier {
   void open_lines();
   void begin_line(Rank peer);
   void go_on(Rank peer, Handshake* handshake);
-  Line* add_line(Rank peer, Descriptor socket, bool is_own = false);
+  Line* add_line(Rank peer, ByteStream connection, bool is_own = false);
   void use(Line* line);
   void heed_answer(Peer* from, std::uint64_t count);
   bool counts(Line* line, FrameKind kind);
@@ -135,6 +143,8 @@ class Sideband final : public Courier {
   void read_lines();
   void refuse(Line* line, const std::string& what);
   Rank checked(Rank rank) const;
+  void make_room_for(Rank rank);
+  Rank keeper_of_time() const;
   void take(Line* line, const FrameHead& head, std::span<const std::byte> content);
   void take_flood(const Line& line, const FrameHead& head, std::span<const std::byte> content);
   void take_loss(const Line& line, const FrameHead& head, std::span<const std::byte> content);
@@ -151,10 +161,10 @@ class Sideband final : public Courier {
   void note_unreached(const std::string& why);
   void say_farewell();
   void wake();
+  int known_count() const { return static_cast<int>(peers_.size()); }
   Peer& peer(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
   const Rank self_;
-  const int rank_count_;
   const SidebandLimits limits_;
   const std::shared_ptr<Reception> reception_;
   const std::unique_ptr<Door> door_;
@@ -164,20 +174,24 @@ class Sideband final : public Courier {
 
   // Of the thread:
   std::vector<Rank> neighbours_;
-  std::vector<Peer> peers_;
+  std::deque<Peer> peers_;  ///< by rank
   std::list<Line> lines_;
   std::map<Rank, std::set<std::uint64_t>> floods_;  ///< numbers of those that have come
   std::uint64_t next_flood_ = 0;
   bool watching_ = false;
   Clock::time_point next_beat_{};
+  Rank asked_{-1};  ///< for the time
   int pings_ = 0;
+
+  std::atomic<int> rank_count_;  ///< the highest number that was given, and one
 
   mutable std::mutex mutex_;  ///< guards the members below
   std::deque<Letter> letters_;
   std::map<Rank, std::vector<Endpoint>> learnt_;
+  std::vector<Rank> admitted_;
   std::vector<LostRank> lost_;  ///< in their order; the thread alone writes
   std::deque<std::string> complaints_;
-  std::string unreached_;
+  std::string unreached_, encryption_refusal_;
   bool watch_ = false, closing_ = false;
 
   std::thread thread_;

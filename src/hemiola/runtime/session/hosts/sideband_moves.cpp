@@ -80,7 +80,7 @@ void Sideband::leave_line(Rank rank) {
 void Sideband::leave_cut_ways(Clock::time_point now) {
   if (!limits_.tries_other_addresses) return;
   const auto limit = limits_.silence / 2;
-  for (Rank rank : indices<Rank>(rank_count_)) {
+  for (Rank rank : indices<Rank>(known_count())) {
     Peer& to = peer(rank);
     if (!to.line || to.is_lost || to.endpoints.size() < 2 || now - to.line->since < limit) continue;
     const bool is_neighbour = std::ranges::binary_search(neighbours_, rank);

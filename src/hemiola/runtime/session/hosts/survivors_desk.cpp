@@ -27,41 +27,6 @@ constexpr auto kLeadersAnswer = std::chrono::milliseconds(500);
 /// A rank that asks for the answer of an older one waits until its time is over.
 constexpr std::size_t kKeptAgreements = 256;
 
-void put_ranks(Packer* packer, const std::set<Rank>& ranks) {
-  const std::vector<Rank> list(ranks.begin(), ranks.end());
-  packer->put_bytes(std::as_bytes(std::span(list)));
-}
-
-std::set<Rank> get_ranks(Unpacker* unpacker) {
-  const std::vector<Rank> list = ranks_of(unpacker->get_bytes());
-  return {list.begin(), list.end()};
-}
-
-void put_message(Packer* packer, const SurvivorsVote::Message& message) {
-  packer->put(message.kind);
-  put_ranks(packer, message.lost);
-  put_ranks(packer, message.ended);
-  if (!message.proposal) return;
-  packer->put(message.proposal->ballot);
-  put_ranks(packer, message.proposal->left_out);
-}
-
-/// Throws FormatError for a kind that there is not, and for one that lacks the proposal that it is about.
-SurvivorsVote::Message get_message(Unpacker* unpacker) {
-  using Kind = SurvivorsVote::MessageKind;
-  SurvivorsVote::Message message{.kind = unpacker->get<Kind>()};
-  message.lost = get_ranks(unpacker);
-  message.ended = get_ranks(unpacker);
-  const bool proposes = message.kind >= Kind::proposal && message.kind <= Kind::decision;
-  if (message.kind > Kind::given_up || (proposes && unpacker->is_empty()))
-    throw FormatError("a vote of kind " + std::to_string(static_cast<std::uint32_t>(message.kind)) +
-                      (proposes ? " without a proposal" : ""));
-  if (unpacker->is_empty()) return message;
-  const auto ballot = unpacker->get<SurvivorsVote::Ballot>();
-  message.proposal = {ballot, get_ranks(unpacker)};
-  return message;
-}
-
 }  // namespace
 
 SurvivorsDesk::SurvivorsDesk(Courier* courier, Rank self, Lost lost)
@@ -75,17 +40,17 @@ SurvivorsDesk::SurvivorsDesk(Courier* courier, Rank self, Lost lost)
   listen(kVotePresence, [this](Rank, Content content) { hear_presence(content); });
 }
 
-std::vector<Rank> SurvivorsDesk::survivors(const std::vector<Rank>& members, std::string_view text,
-                                           const Deadline& deadline) {
+SurvivorsVote::Decision SurvivorsDesk::next_members(const std::vector<Rank>& members, std::string_view text,
+                                                    const Ask& ask, const Deadline& deadline) {
   Hasher hasher;
   hasher.add_bytes(std::as_bytes(std::span(members)));
   hasher.add_bytes(std::as_bytes(std::span(text)));
   const Hash128 digest = hasher.finish();
-  const Name name{digest.high, digest.low};
+  const AgreementName name{digest.high, digest.low};
   std::unique_lock lock(mutex_);
   Agreement& mine = agreement(name, members);
   mine.is_awaited = true;
-  mine.vote.come();
+  mine.vote.come(ask.leaves, ask.guests, ask.next_number);
   while (!mine.vote.decided()) {
     changed_.wait_for(lock, kVoteGlance);
     tell_lost(mine);
@@ -100,14 +65,12 @@ std::vector<Rank> SurvivorsDesk::survivors(const std::vector<Rank>& members, std
   return *mine.vote.decided();
 }
 
-SurvivorsDesk::Agreement& SurvivorsDesk::agreement(const Name& name, const std::vector<Rank>& members) {
+SurvivorsDesk::Agreement& SurvivorsDesk::agreement(const AgreementName& name,
+                                                   const std::vector<Rank>& members) {
   if (const auto known = agreements_.find(name); known != agreements_.end()) return *known->second;
   forget_old();
   const auto send = [this, name, members](Rank to, const SurvivorsVote::Message& message) {
-    Packer packer;
-    packer.put(name).put_bytes(std::as_bytes(std::span(members)));
-    put_message(&packer, message);
-    courier_->send(to, kVote, packer.take());
+    courier_->send(to, kVote, packed_vote(name, members, message));
   };
   auto fresh = std::make_unique<Agreement>(
       Agreement{.vote = {members, self_, send}, .present = {}, .number = next_number_++});
@@ -126,36 +89,33 @@ void SurvivorsDesk::forget_old() {
 }
 
 void SurvivorsDesk::hear_vote(Rank from, std::span<const std::byte> message) {
-  Unpacker content(message);
-  const Name name = content.get<Name>();
-  const std::vector<Rank> members = members_of(content.get_bytes());
-  if (!std::ranges::binary_search(members, self_) || !std::ranges::binary_search(members, from))
+  const ReceivedVote vote = unpacked_vote(message);
+  if (!std::ranges::binary_search(vote.members, self_) || !std::ranges::binary_search(vote.members, from))
     throw FormatError("a vote of members that are not its sender's and its receiver's");
-  const SurvivorsVote::Message said = get_message(&content);
   const std::lock_guard lock(mutex_);
-  agreement(name, members).vote.hear(from, said);
+  agreement(vote.agreement, vote.members).vote.hear(from, vote.message);
   changed_.notify_all();
 }
 
 void SurvivorsDesk::hear_question(Rank from, std::span<const std::byte> message) {
   Unpacker content(message);
-  const Name name = content.get<Name>();
+  const auto name = content.get<AgreementName>();
   Packer answer;
   answer.put(name);
   const std::lock_guard lock(mutex_);
   const auto found = agreements_.find(name);
   const std::vector<Rank> present =
       found != agreements_.end() ? found->second->vote.present() : std::vector<Rank>{};
-  courier_->send(from, kVotePresence, answer.put_bytes(std::as_bytes(std::span(present))).take());
+  courier_->send(from, kVotePresence, answer.put_ranks(present).take());
 }
 
 void SurvivorsDesk::hear_presence(std::span<const std::byte> message) {
   Unpacker content(message);
-  const Name name = content.get<Name>();
+  const auto name = content.get<AgreementName>();
   const std::lock_guard lock(mutex_);
   const auto found = agreements_.find(name);
   if (found == agreements_.end()) return;
-  found->second->present = ranks_of(content.get_bytes());
+  found->second->present = content.get_ranks();
   ++found->second->told;
   changed_.notify_all();
 }
@@ -192,7 +152,7 @@ void SurvivorsDesk::throw_undecided(const Agreement& agreement, const std::vecto
 
 /// Asks the leader for the members that have come, so that an error can name the others. Without an answer, the leader
 /// was not heard.
-void SurvivorsDesk::await_presence(const Name& name, Agreement& agreement,
+void SurvivorsDesk::await_presence(const AgreementName& name, Agreement& agreement,
                                    std::unique_lock<std::mutex>& lock) {
   const Rank leader = agreement.vote.leader();
   const std::uint64_t told = agreement.told;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a job on several hosts agree here on the survivors of a loss. They vote (survivors_vote.hpp) by courier.
+// The ranks of a job on several hosts agree here on the next members. They vote (survivors_vote.hpp) by courier.
 // In the courier's thread a rank still answers after it has its own result.
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "hemiola/base/deadline.hpp"
 #include "hemiola/runtime/session/courier.hpp"
+#include "hemiola/runtime/session/hosts/packed_vote.hpp"
 #include "hemiola/runtime/session/hosts/survivors_vote.hpp"
 #include "hemiola/runtime/session/session.hpp"
 
@@ -26,16 +27,17 @@ class SurvivorsDesk {
   /// `courier` outlives it. `lost`: as Session::lost.
   SurvivorsDesk(Courier* courier, Rank self, Lost lost);
 
-  /// As Session::survivors, for members that have been checked.
-  std::vector<Rank> survivors(const std::vector<Rank>& members, std::string_view name,
-                              const Deadline& deadline);
+  /// What a rank brings to an agreement; as SurvivorsVote::come.
+  struct Ask {
+    bool leaves = false;
+    std::vector<Guest> guests{};
+    Rank next_number{-1};
+  };
+  /// As Session::next_members, for members that have been checked.
+  SurvivorsVote::Decision next_members(const std::vector<Rank>& members, std::string_view name,
+                                       const Ask& ask, const Deadline& deadline);
 
  private:
-  /// The agreement's members and its text.
-  struct Name {
-    std::uint64_t high = 0, low = 0;
-    friend auto operator<=>(const Name&, const Name&) = default;
-  };
   struct Agreement {
     SurvivorsVote vote;
     std::vector<Rank> present;  ///< as the leader last said
@@ -44,7 +46,7 @@ class SurvivorsDesk {
     bool is_awaited = false;    ///< by this rank, which may have run out of time and come again
   };
 
-  Agreement& agreement(const Name& name, const std::vector<Rank>& members);
+  Agreement& agreement(const AgreementName& name, const std::vector<Rank>& members);
   void forget_old();
   void hear_vote(Rank from, std::span<const std::byte> message);
   void hear_question(Rank from, std::span<const std::byte> message);
@@ -52,7 +54,7 @@ class SurvivorsDesk {
   void tell_lost(Agreement& agreement);
   [[noreturn]] void throw_undecided(const Agreement& agreement, const std::vector<Rank>& members,
                                     const Deadline& deadline) const;
-  void await_presence(const Name& name, Agreement& agreement, std::unique_lock<std::mutex>& lock);
+  void await_presence(const AgreementName& name, Agreement& agreement, std::unique_lock<std::mutex>& lock);
 
   Courier* courier_;
   const Rank self_;
@@ -60,7 +62,7 @@ class SurvivorsDesk {
 
   std::mutex mutex_;  ///< guards the members below
   std::condition_variable changed_;
-  std::map<Name, std::unique_ptr<Agreement>> agreements_;
+  std::map<AgreementName, std::unique_ptr<Agreement>> agreements_;
   std::uint64_t next_number_ = 0;
 
   std::vector<std::unique_ptr<Courier::Subscription>> subscriptions_;

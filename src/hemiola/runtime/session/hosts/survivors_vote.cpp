@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 #include <utility>
 
 namespace hemiola {
@@ -10,9 +11,16 @@ namespace hemiola {
 SurvivorsVote::SurvivorsVote(std::vector<Rank> members, Rank self, Send send)
     : members_(std::move(members)), self_(self), send_(std::move(send)) {}
 
-void SurvivorsVote::come() {
-  if (std::exchange(has_come_, true)) return;
-  say_state();
+void SurvivorsVote::come(bool leaves, std::vector<Guest> guests, Rank next_number) {
+  const bool is_known = std::exchange(has_come_, true) && leaves == leaves_;
+  leaves_ = leaves;
+  guests_ = std::move(guests);
+  std::ranges::sort(guests_, {}, &Guest::id);
+  for (Guest& guest : guests_) {
+    guest.number = next_number;
+    ++next_number;
+  }
+  if (!is_known) say_state();
 }
 
 void SurvivorsVote::lose(Rank member, Evidence evidence) {
@@ -25,8 +33,11 @@ void SurvivorsVote::lose(Rank member, Evidence evidence) {
 void SurvivorsVote::lose(const std::set<Rank>& members, const std::set<Rank>& ended) {
   std::set<Rank> fresh;
   for (Rank member : members)
-    if (member != self_ && std::ranges::binary_search(members_, member) && lost_.insert(member).second)
+    if (member != self_ && std::ranges::binary_search(members_, member) && lost_.insert(member).second) {
       fresh.insert(member);
+      states_.erase(member);
+      awaited_.erase(member);
+    }
   const std::size_t known = ended_.size();
   std::ranges::set_intersection(ended, lost_, std::inserter(ended_, ended_.end()));
   if (fresh.empty() && ended_.size() == known) return;
@@ -52,27 +63,30 @@ void SurvivorsVote::hear(Rank from, const Message& message) {
       return;
     case MessageKind::state:
       if (decided_) return post(from, {.kind = MessageKind::decision, .proposal = decided_});
-      states_[from] = message.proposal;
+      states_[from] = {message.leaves, message.proposal};
       return propose();
     case MessageKind::proposal:
       if (decided_) return post(from, {.kind = MessageKind::decision, .proposal = decided_});
       accepted_ = message.proposal;
-      return post(from, {.kind = MessageKind::acceptance, .proposal = message.proposal});
+      return post(from,
+                  {.kind = MessageKind::acceptance, .proposal = Proposal{message.proposal->ballot, {}}});
     case MessageKind::acceptance:
       if (decided_ || !proposed_ || message.proposal->ballot != proposed_->ballot) return;
       acceptances_.insert(from);
+      awaited_.erase(from);
       return conclude();
     case MessageKind::decision:
       return decide(*message.proposal);
   }
 }
 
-std::optional<std::vector<Rank>> SurvivorsVote::decided() const {
+std::optional<SurvivorsVote::Decision> SurvivorsVote::decided() const {
   if (!decided_) return std::nullopt;
-  std::vector<Rank> survivors;
+  Decision decision{{}, decided_->let_in};
   for (Rank member : members_)
-    if (!decided_->left_out.contains(member)) survivors.push_back(member);
-  return survivors;
+    if (!decided_->left_out.contains(member)) decision.members.push_back(member);
+  for (const Guest& guest : decided_->let_in) decision.members.push_back(guest.number);
+  return decision;
 }
 
 Rank SurvivorsVote::leader() const {
@@ -94,10 +108,8 @@ bool SurvivorsVote::is_quorum(const std::set<Rank>& some) const {
 }
 
 std::vector<Rank> SurvivorsVote::present() const {
-  std::vector<Rank> present;
-  for (const auto& [rank, accepted] : states_)
-    if (!is_lost(rank)) present.push_back(rank);
-  return present;
+  const auto ranks = std::views::keys(states_);
+  return {ranks.begin(), ranks.end()};
 }
 
 void SurvivorsVote::post(Rank to, const Message& message) {
@@ -119,8 +131,11 @@ void SurvivorsVote::tell_living(const Message& message) {
 void SurvivorsVote::say_state() {
   if (!has_come_) return;
   if (!decided_)
-    return post(leader(),
-                {.kind = MessageKind::state, .lost = lost_, .ended = ended_, .proposal = accepted_});
+    return post(leader(), {.kind = MessageKind::state,
+                           .lost = lost_,
+                           .ended = ended_,
+                           .leaves = leaves_,
+                           .proposal = accepted_});
   const Message decision{.kind = MessageKind::decision, .proposal = decided_};
   if (leader() == self_)
     tell_living(decision);
@@ -128,29 +143,40 @@ void SurvivorsVote::say_state() {
     post(leader(), decision);
 }
 
+/// Where nobody stays, nobody is let in: newcomers would be alone in the job.
+SurvivorsVote::Proposal SurvivorsVote::fresh_proposal() const {
+  Proposal fresh{ballot(), lost_};
+  for (const auto& [member, state] : states_)
+    if (state.leaves) fresh.left_out.insert(member);
+  if (fresh.left_out.size() < members_.size()) fresh.let_in = guests_;
+  return fresh;
+}
+
+/// Called with every state: the first two lines must not look at all members.
 void SurvivorsVote::propose() {
-  if (decided_ || !has_come_ || leader() != self_ || is_minority()) return;
-  Proposal next{{self_, static_cast<std::int32_t>(lost_.size())}, lost_};
+  if (decided_ || !has_come_ || leader() != self_ || states_.size() + lost_.size() < members_.size()) return;
+  if (proposed_ && proposed_->ballot == ballot()) return conclude();
+  if (is_minority()) return;
+  Proposal next = fresh_proposal();
   Ballot best;
   const std::set<Rank> asked = living();
   for (Rank member : asked) {
     const auto state = states_.find(member);
     if (state == states_.end()) return;
-    if (!state->second || state->second->ballot <= best) continue;
-    best = state->second->ballot;
-    next.left_out = state->second->left_out;
+    const std::optional<Proposal>& accepted = state->second.accepted;
+    if (!accepted || accepted->ballot <= best) continue;
+    best = accepted->ballot;
+    next.left_out = accepted->left_out;
+    next.let_in = accepted->let_in;
   }
-  if (proposed_ && proposed_->ballot == next.ballot) return conclude();
   proposed_ = next;
-  asked_ = asked;
+  awaited_ = asked;
   acceptances_.clear();
   tell_living({.kind = MessageKind::proposal, .proposal = next});
 }
 
 void SurvivorsVote::conclude() {
-  const bool all_have_answered =
-      std::ranges::all_of(asked_, [&](Rank one) { return is_lost(one) || acceptances_.contains(one); });
-  if (all_have_answered && is_quorum(acceptances_)) decide(*proposed_);
+  if (awaited_.empty() && is_quorum(acceptances_)) decide(*proposed_);
 }
 
 void SurvivorsVote::decide(const Proposal& proposal) {

@@ -56,12 +56,19 @@ class Census {
   /// The name of the agreement that has let it in.
   std::optional<std::string> seat_of(Rank number) const;
 
+  /// This member leaves: it says so before it answers an agreement.
+  void note_leaving(Rank number) {
+    if (number < kMost) entry(number).leaves.store(true);
+  }
+  bool is_leaving(Rank number) const { return number < kMost && entry(number).leaves.load(); }
+
  private:
   enum class State : std::uint32_t { none, enrolled, ready, seated, gone };
   static constexpr std::size_t kWords = kLongestAgreement / sizeof(std::uint64_t) + 1;
 
   struct Entry {
     std::atomic<State> state;
+    std::atomic<bool> leaves;
     std::atomic<std::uint64_t> id, start;
     std::array<std::atomic<std::uint64_t>, kWords> agreement;
   };

@@ -14,6 +14,7 @@
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/refusal.hpp"
+#include "hemiola/base/started_thread.hpp"
 #include "hemiola/base/units.hpp"
 #include "hemiola/runtime/session/local/machine_clock.hpp"
 #include "hemiola/runtime/session/local/packet_socket.hpp"
@@ -27,14 +28,14 @@ constexpr int kBetweenLooks_ms = 20;
 constexpr double kConversation_s = 1.0;
 
 std::string door_of(const std::string& session) {
-  return session + " lobby";
+  return short_name(session) + " lobby";
 }
 
 /// A text as a file in memory: descriptors carry what a packet cannot hold.
 Descriptor written(const std::string& text) {
-  Descriptor file(::memfd_create("hemiola invitation", MFD_CLOEXEC));
+  Descriptor file(::memfd_create("hemiola lobby", MFD_CLOEXEC));
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    throw LostRankError(refusal("cannot make a newcomer's invitation (memfd_create)", errno));
+    throw LostRankError(refusal("cannot write what a job tells those at its door (memfd_create)", errno));
   return file;
 }
 
@@ -42,7 +43,7 @@ std::string read_from(const Descriptor& file) {
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   std::string text(static_cast<std::size_t>(std::max<off_t>(size, 0)), 0);
   if (size < 0 || ::pread(file.get(), text.data(), text.size(), 0) != size)
-    throw LostRankError(refusal("cannot read the job's invitation", errno));
+    throw LostRankError(refusal("cannot read what the job tells those at its door", errno));
   return text;
 }
 
@@ -52,10 +53,11 @@ Lobby::Lobby(std::string session, const Descriptor& memory, LobbyTerms terms, Ta
     : session_(std::move(session)),
       memory_(memory),
       terms_(std::move(terms)),
+      status_(terms_.status),
       take_number_(std::move(take_number)),
       closing_(::eventfd(0, EFD_CLOEXEC)) {
   if (!closing_) throw LostRankError(refusal("cannot open the job's lobby (eventfd)", errno));
-  thread_ = std::thread([this] { run(); });
+  thread_ = started_thread("the job's lobby", [this] { run(); });
 }
 
 /// A forked child has no such thread.
@@ -91,14 +93,24 @@ void Lobby::run() {
   }
 }
 
+void Lobby::tell(std::string status) {
+  const std::lock_guard lock(status_mutex_);
+  status_ = std::move(status);
+}
+
+std::string Lobby::status() {
+  const std::lock_guard lock(status_mutex_);
+  return status_;
+}
+
 void Lobby::receive_guest(const Descriptor& listener) {
   const Descriptor guest = accept_from(listener);
   if (!guest) return;
   Packet packet;
   std::vector<Descriptor> none;
   const Deadline deadline(kConversation_s);
-  if (receive_packet(guest, packet, none, deadline.milliseconds_left(1000)) != Delivery::arrived ||
-      packet.kind != Packet::Kind::knock)
+  if (await_packet(guest, packet, none, deadline) != Delivery::arrived ||
+      (packet.kind != Packet::Kind::knock && packet.kind != Packet::Kind::question))
     return;
   const auto refuse = [&](Packet::Fault fault, std::string why) {
     const Cause cause{.reason = std::move(why), .at_ns = machine_now_ns()};
@@ -108,6 +120,13 @@ void Lobby::receive_guest(const Descriptor& listener) {
     return refuse(Packet::Fault::mismatch, "job '" + session_ + "' runs hemiola " + terms_.version +
                                                ", this process hemiola " + packet.text +
                                                "; install the job's version");
+  if (packet.kind == Packet::Kind::question) {
+    const Descriptor answer = written(status());
+    packet.kind = Packet::Kind::status;
+    const std::array<int, 1> descriptors{answer.get()};
+    send_packet(guest, packet, descriptors, deadline);
+    return;
+  }
   if (!terms_.refusal.empty())
     return refuse(Packet::Fault::argument, "job '" + session_ + "' lets nobody in: " + terms_.refusal);
   const std::optional<Rank> number = take_number_();
@@ -119,6 +138,10 @@ void Lobby::receive_guest(const Descriptor& listener) {
   packet.rank = static_cast<std::int32_t>(*number);
   const std::array<int, 2> descriptors{memory_.get(), invitation.get()};
   send_packet(guest, packet, descriptors, deadline);
+}
+
+bool Lobby::is_open(const std::string& session) {
+  return static_cast<bool>(connect_to(door_of(session)));
 }
 
 Admission Lobby::enter(const std::string& session, const std::string& version, const Deadline& deadline) {
@@ -135,16 +158,30 @@ Admission Lobby::enter(const std::string& session, const std::string& version, c
     std::strncpy(packet.text, version.c_str(), sizeof(packet.text) - 1);
     if (send_packet(socket, packet, {}, deadline) != Delivery::arrived) continue;
     std::vector<Descriptor> descriptors;
-    Delivery delivery;
-    while ((delivery = receive_packet(socket, packet, descriptors, deadline.milliseconds_left(1000))) ==
-               Delivery::nothing &&
-           !deadline.passed())
-      deadline.check();
-    if (delivery != Delivery::arrived) continue;
+    if (await_packet(socket, packet, descriptors, deadline) != Delivery::arrived) continue;
     if (packet.kind == Packet::Kind::refusal) throw_refusal(packet);
     if (packet.kind != Packet::Kind::admission || descriptors.size() != 2) continue;
     return {std::move(descriptors[0]), Rank{packet.rank}, read_from(descriptors[1])};
   }
+}
+
+std::optional<std::string> Lobby::status_of(const std::string& session, const std::string& version,
+                                            const Deadline& deadline) {
+  const Descriptor socket = connect_to(door_of(session));
+  if (!socket) return std::nullopt;
+  Packet packet;
+  packet.kind = Packet::Kind::question;
+  std::strncpy(packet.text, version.c_str(), sizeof(packet.text) - 1);
+  if (send_packet(socket, packet, {}, deadline) != Delivery::arrived) return std::nullopt;
+  std::vector<Descriptor> descriptors;
+  const Delivery delivery = await_packet(socket, packet, descriptors, deadline);
+  if (delivery == Delivery::nothing)
+    throw TimeoutError("job '" + session + "' has not answered within " + format_seconds(deadline.seconds()) +
+                       "; its first rank is stopped, or has no time to");
+  if (delivery == Delivery::closed) return std::nullopt;
+  if (packet.kind == Packet::Kind::refusal) throw_refusal(packet);
+  if (packet.kind != Packet::Kind::status || descriptors.size() != 1) return std::nullopt;
+  return read_from(descriptors[0]);
 }
 
 }  // namespace hemiola

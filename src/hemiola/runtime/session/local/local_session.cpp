@@ -2,6 +2,7 @@
 #include "hemiola/runtime/session/local/local_session.hpp"
 
 #include <poll.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,7 @@
 #include "hemiola/runtime/session/exchange_check.hpp"
 #include "hemiola/runtime/session/local/machine_clock.hpp"
 #include "hemiola/runtime/session/local/meeting.hpp"
+#include "hemiola/runtime/session/local/packet_socket.hpp"
 #include "hemiola/runtime/session/local/session_memory.hpp"
 #include "hemiola/runtime/session/lost_member.hpp"
 
@@ -85,6 +87,7 @@ class JoinedSession final : public LocalSession {
   std::vector<Rank> next_members(const std::vector<Rank>& members, std::string_view name,
                                  const Wishes& wishes, const Deadline& deadline) override {
     check_members(members, rank_, rank_count());
+    if (wishes.leaves) memory_->census().note_leaving(rank_);
     const SurvivorsBoard::Question question{members,
                                             rank_,
                                             name,
@@ -98,7 +101,12 @@ class JoinedSession final : public LocalSession {
       if (!std::ranges::binary_search(members, member)) memory_->census().seat(member, name);
     return next;
   }
+  bool has_taken_leave(Rank rank) const override { return memory_->census().is_leaving(rank); }
   bool has_guests() const override { return memory_->census().has_guests(); }
+  std::uint64_t process_of(Rank rank) const override {
+    const auto identity = memory_->census().process_of(rank);
+    return identity ? identity->id : 0;
+  }
 
   const std::string& invitation() const override { return invitation_; }
   Seat await_seat(const Deadline& deadline) override {
@@ -120,12 +128,19 @@ class JoinedSession final : public LocalSession {
     }
   }
 
-  void open_lobby(const LobbyTerms& terms) override {
-    if (lobby_) return;
+  void open_lobby(const std::vector<Rank>& members, const LobbyTerms& terms) override {
+    if (lobby_) return lobby_->tell(terms.status);
+    if (members.front() != rank_) return;
     lobby_ = std::make_unique<Lobby>(name_, memory_->file(), terms,
                                      [this] { return memory_->census().take_number(); });
   }
   void close_lobby() override { lobby_.reset(); }
+  void meet_entered() override { meet(memory_->census().enrolled()); }
+  std::uint64_t memory_number() const override {
+    struct stat file{};
+    ::fstat(memory_->file().get(), &file);
+    return static_cast<std::uint64_t>(file.st_ino);
+  }
 
   /// A process descriptor becomes readable when the process has ended; a zombie has.
   std::vector<LostRank> lost() const override {
@@ -245,6 +260,25 @@ std::shared_ptr<LocalSession> LocalSession::join(const SessionOptions& options) 
 std::shared_ptr<LocalSession> LocalSession::enter(const Entry& entry) {
   const Deadline deadline(entry.timeout_s, entry.check);
   return std::make_shared<JoinedSession>(entry, Lobby::enter(entry.name, entry.version, deadline));
+}
+
+/// One process founds at a time, while it holds a name of the system's; that is free once its lobby is open, or it has
+/// died.
+std::shared_ptr<LocalSession> LocalSession::enter_or_found(const Entry& entry) {
+  const Deadline deadline(entry.timeout_s, entry.check);
+  for (Pause pause;; pause.wait()) {
+    if (Lobby::is_open(entry.name)) return enter(entry);
+    const Descriptor founds = listen_at(entry.name + " founding");
+    if (founds && !Lobby::is_open(entry.name)) {
+      auto session = join({Rank{0}, 1, entry.name, entry.timeout_s, entry.check});
+      session->open_lobby({Rank{0}}, {entry.version, "", ""});
+      for (Pause opening; !Lobby::is_open(entry.name) && !deadline.passed(); opening.wait()) deadline.check();
+      return session;
+    }
+    deadline.check();
+    if (deadline.passed())
+      throw TimeoutError("join: another process founds '" + entry.name + "' on this host, and stands still");
+  }
 }
 
 }  // namespace hemiola

@@ -4,6 +4,7 @@
 // pidfd per rank.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ class LocalSession : public Session {
   };
   /// A newcomer's part of a running session. It may wait for its seat. Throws the errors of Lobby::enter.
   static std::shared_ptr<LocalSession> enter(const Entry& entry);
+  /// The same, or a session of this process alone where there is none; its lobby is open.
+  static std::shared_ptr<LocalSession> enter_or_found(const Entry& entry);
   /// What the job's members have told newcomers; empty for those that founded it.
   virtual const std::string& invitation() const = 0;
 
@@ -46,9 +49,10 @@ class LocalSession : public Session {
   /// LostRankError where none of them lives.
   virtual Seat await_seat(const Deadline& deadline) = 0;
 
-  /// From now on newcomers come to this rank's lobby. Nothing where it is open.
-  virtual void open_lobby(const LobbyTerms& terms) = 0;
-  virtual void close_lobby() = 0;
+  /// For ranks of several hosts, which agree elsewhere: meets processes that have entered since.
+  virtual void meet_entered() = 0;
+  /// Of this machine's memories, which one the session has.
+  virtual std::uint64_t memory_number() const = 0;
 };
 
 }  // namespace hemiola

@@ -96,12 +96,7 @@ std::optional<Meeting> visit(const SessionOptions& options, const Descriptor& ow
   if (send_packet(socket, hello, {&process, 1}, deadline) != Delivery::arrived) return std::nullopt;
   Packet greeting;
   std::vector<Descriptor> ignored;
-  Delivery delivery;
-  while ((delivery = receive_packet(socket, greeting, ignored, deadline.milliseconds_left(1 << 20))) ==
-             Delivery::nothing &&
-         !deadline.passed())
-    deadline.check();
-  if (delivery != Delivery::arrived) return std::nullopt;
+  if (await_packet(socket, greeting, ignored, deadline) != Delivery::arrived) return std::nullopt;
   if (greeting.kind == Packet::Kind::refusal) throw_refusal(greeting);
   return take_seat(options, socket, deadline);
 }

@@ -19,14 +19,22 @@ std::string system_error() {
   return std::strerror(errno);
 }
 
+std::string prefix() {
+  return "hemiola-" + std::to_string(::getuid()) + "-";
+}
+
+/// "#" and a hash (FNV-1a).
+std::string hashed(const std::string& session) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+  for (unsigned char c : session) hash = (hash ^ c) * 0x100000001b3ull;
+  return "#" + std::to_string(hash);
+}
+
 /// Abstract addresses start with a zero byte and hold at most 107 more; a longer name is replaced by its
 /// hash.
 std::string address_name(const std::string& session) {
-  const std::string prefix = "hemiola-" + std::to_string(::getuid()) + "-";
-  if (prefix.size() + session.size() < sizeof(sockaddr_un::sun_path)) return prefix + session;
-  std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
-  for (unsigned char c : session) hash = (hash ^ c) * 0x100000001b3ull;
-  return prefix + "#" + std::to_string(hash);
+  const bool fits = prefix().size() + session.size() < sizeof(sockaddr_un::sun_path);
+  return prefix() + (fits ? session : hashed(session));
 }
 
 struct Address {
@@ -87,6 +95,12 @@ void detach(msghdr& message, std::vector<Descriptor>& descriptors) {
 }
 
 }  // namespace
+
+std::string short_name(const std::string& session) {
+  constexpr std::size_t kWordBytes = 16;
+  const bool fits = prefix().size() + session.size() + kWordBytes < sizeof(sockaddr_un::sun_path);
+  return fits ? session : hashed(session);
+}
 
 Packet refusal(Packet::Fault fault, const Cause& cause) {
   Packet packet;
@@ -181,6 +195,16 @@ Delivery receive_packet(const Descriptor& socket, Packet& packet, std::vector<De
   if (bytes != sizeof(packet)) return Delivery::closed;  // not one of ours, or another version: hang up
   packet.text[sizeof(packet.text) - 1] = 0;
   return Delivery::arrived;
+}
+
+Delivery await_packet(const Descriptor& socket, Packet& packet, std::vector<Descriptor>& descriptors,
+                      const Deadline& deadline) {
+  for (;;) {
+    const int wait_ms = deadline.milliseconds_left(1 << 20);
+    const Delivery delivery = receive_packet(socket, packet, descriptors, wait_ms);
+    if (delivery != Delivery::nothing || deadline.passed()) return delivery;
+    deadline.check();
+  }
 }
 
 }  // namespace hemiola

@@ -25,6 +25,8 @@ struct Packet {
     refusal,    ///< rank 0 → guest: `fault` and `text` say why
     knock,      ///< newcomer → lobby: its version is `text`
     admission,  ///< lobby → newcomer: carries the memory and the invitation; `rank` is the newcomer's number
+    question,   ///< anybody → lobby: how is the job? `text` is the asker's version
+    status,     ///< lobby → asker: carries the answer
   };
   enum class Fault : std::uint32_t { argument, lost_rank, timeout, mismatch };
 
@@ -43,6 +45,9 @@ Packet refusal(Packet::Fault fault, const Cause& cause);
 [[noreturn]] void throw_fault(Packet::Fault fault, const Cause& cause);
 [[noreturn]] void throw_refusal(const Packet& refusal);
 
+/// A name as it is, or a short one of its own where an address has no room for it and a word behind it.
+std::string short_name(const std::string& session);
+
 /// A listening socket of that name; empty when the name is taken. Throws LostRankError when the system
 /// refuses.
 Descriptor listen_at(const std::string& session);
@@ -60,6 +65,10 @@ Delivery send_packet(const Descriptor& socket, const Packet& packet, std::span<c
 /// Receives a packet, appending its descriptors; waits up to `timeout_ms`.
 Delivery receive_packet(const Descriptor& socket, Packet& packet, std::vector<Descriptor>& descriptors,
                         int timeout_ms);
+
+/// Receives as receive_packet does, and waits until the deadline, whose check it hears.
+Delivery await_packet(const Descriptor& socket, Packet& packet, std::vector<Descriptor>& descriptors,
+                      const Deadline& deadline);
 
 /// Most descriptors that one packet carries (the kernel's limit is 253).
 inline constexpr std::size_t kDescriptorsPerPacket = 128;

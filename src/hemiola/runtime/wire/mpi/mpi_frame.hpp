@@ -20,10 +20,12 @@ struct MpiFrameHeader {
   std::uint32_t operation = 0;
   std::uint32_t epoch = 0;  ///< modulo 2^32
   std::uint16_t version = 0;
-  std::uint16_t flags = 0;  ///< 1: has a hint
+  std::uint16_t flags = 0;  ///< hints
   std::uint32_t unused = 0;
 
-  OperationTag tag() const { return {operation, version, digest, flags != 0}; }
+  OperationTag tag() const {
+    return {operation, version, digest, static_cast<std::uint8_t>(flags & kAllHints)};
+  }
 };
 static_assert(sizeof(MpiFrameHeader) == 32);
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "hemiola/base/started_thread.hpp"
 #include "hemiola/base/units.hpp"
 
 namespace hemiola {
@@ -53,7 +54,7 @@ void MpiLifetime::run(const std::shared_ptr<Stay>& stay) {
 }
 
 void MpiLifetime::initialize(const Deadline& deadline) {
-  if (!has_begun_) std::thread([stay = stay_] { run(stay); }).detach();
+  if (!has_begun_) started_thread("MPI_Init_thread", [stay = stay_] { run(stay); }).detach();
   has_begun_ = true;
   wait_for(&Stay::is_initialized, "MPI_Init_thread", deadline);
 }

@@ -66,7 +66,7 @@ bool MpiReceiver::land(std::uint32_t epoch, OperationTag* own, MpiFramePool* poo
 bool MpiReceiver::begin(const MpiFrameHeader& header, OperationTag* own) {
   if (queue_.empty() || fate_of(header.tag(), *own) != Fate::lands) return false;
   check_message_size(number_, queue_.front().landing, queue_.front().capacity, header.message_bytes);
-  own->has_hint |= header.tag().has_hint;
+  own->hints |= header.tag().hints;
   size_ = header.message_bytes;
   payload_bytes_ += size_;
   landed_ = 0;

@@ -27,7 +27,7 @@ void MpiSender::send_frame(std::uint32_t epoch, MpiFramePool* pool) {
                      .operation = message.tag.operation,
                      .epoch = epoch,
                      .version = message.tag.version,
-                     .flags = message.tag.has_hint});
+                     .flags = message.tag.hints});
   if (bytes > 0) plain_copy(frame->payload(), message.data + cut_, bytes);
   cut_ += bytes;
   const bool ends_message = cut_ == message.bytes;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hemiola/base/error.hpp"
+#include "hemiola/base/started_thread.hpp"
 #include "hemiola/base/units.hpp"
 
 namespace hemiola {
@@ -154,7 +155,7 @@ void MpiWorld::finish(std::shared_ptr<MpiFramePool> pool, std::vector<MpiFrameIn
 
 void MpiWorld::keep_moving() {
   const std::lock_guard lock(mutex_);
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  if (!thread_.joinable()) thread_ = started_thread("messages over MPI", [this] { run(); });
 }
 
 void MpiWorld::run() {

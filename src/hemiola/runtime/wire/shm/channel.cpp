@@ -62,7 +62,7 @@ bool ChannelWriter::may_begin() {
 
 bool ChannelWriter::begin(OutgoingMessage* message) {
   if (!may_begin()) return false;
-  if (said_ != message->tag || said_.has_hint != message->tag.has_hint) {
+  if (said_ != message->tag || said_.hints != message->tag.hints) {
     say_tag(message->tag);
     if (!may_begin()) return position_.store(control_.written), true;
   }
@@ -262,7 +262,7 @@ bool ChannelReader::may_land() {
     if (lines_ready_ == 0) look_for_data();
   }
   if (lines_ready_ == 0 || fate_of(tag_, *own_) != Fate::lands) return false;
-  own_->has_hint |= tag_.has_hint;
+  own_->hints |= tag_.hints;
   return true;
 }
 

@@ -6,7 +6,7 @@
 // their readers, a line of the ring for each piece; or, where none of these may be, in the ring, through which they
 // stream in pieces, each visible as soon as it is copied. They land (copied or combined) straight from there. A line
 // before a message says its tag where that is another than the last one's: of the first of an operation where messages
-// bear signatures, else where the hint comes or goes.
+// bear signatures, else where hints come or go.
 #pragma once
 
 #include <algorithm>
@@ -194,7 +194,7 @@ struct OutgoingMessage {
   std::size_t size_class = 0;
   Notice* notice = nullptr;  ///< null: only this peer reads it
   std::size_t posted = 0;    ///< bytes on the board that the reader has been told of
-  OperationTag tag = {};     ///< of all messages the same, but for the hint, where they bear no signatures
+  OperationTag tag = {};     ///< of all messages the same, but for hints, where they bear no signatures
 };
 
 class ChannelWriter : public ChannelEnd<OutgoingMessage> {

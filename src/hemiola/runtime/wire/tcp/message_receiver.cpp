@@ -49,7 +49,7 @@ bool MessageReceiver::begin(OperationTag* own) {
   if (queue_.empty()) return false;
   if (fate_of(header.tag(), *own) != Fate::lands) return false;
   check_message_size(peer_, queue_.front().landing, queue_.front().capacity, header.bytes);
-  own->has_hint |= header.tag().has_hint;
+  own->hints |= header.tag().hints;
   ahead_begin_ += sizeof header;
   size_ = header.bytes;
   payload_bytes_ += size_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/wire/tcp/pair_link.hpp"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -21,18 +19,18 @@ constexpr auto kReachLimit = std::chrono::seconds(20);
 constexpr auto kFirstPause = std::chrono::milliseconds(5);
 constexpr int kLongestPauseDoublings = 6;
 
-void say_epoch(const Descriptor& socket, std::uint64_t epoch) {
+void say_epoch(ByteStream* socket, std::uint64_t epoch) {
   // Eight bytes have room in a new connection; where it has broken, reading will show it.
-  [[maybe_unused]] const ssize_t sent = ::send(socket.get(), &epoch, sizeof epoch, MSG_NOSIGNAL);
+  [[maybe_unused]] const ssize_t sent = socket->send(&epoch, sizeof epoch);
 }
 
 enum class Heard { nothing, epoch, end };
 
-Heard hear_epoch(const Descriptor& socket, std::uint64_t* epoch) {
-  const ssize_t there = ::recv(socket.get(), epoch, sizeof *epoch, MSG_PEEK);
+Heard hear_epoch(ByteStream* socket, std::uint64_t* epoch) {
+  const ssize_t there = socket->peek(epoch, sizeof *epoch);
   if (there == 0 || (there < 0 && errno != EAGAIN && errno != EINTR)) return Heard::end;
   if (there < static_cast<ssize_t>(sizeof *epoch)) return Heard::nothing;
-  return ::recv(socket.get(), epoch, sizeof *epoch, 0) == there ? Heard::epoch : Heard::end;
+  return socket->receive(epoch, sizeof *epoch) == there ? Heard::epoch : Heard::end;
 }
 
 }  // namespace
@@ -40,7 +38,7 @@ Heard hear_epoch(const Descriptor& socket, std::uint64_t* epoch) {
 PairLink::PairLink(Route route, Poller* poller, std::uint32_t key)
     : route_(std::move(route)), poller_(poller), key_(key) {}
 
-void PairLink::arrive(Descriptor socket) {
+void PairLink::arrive(ByteStream socket) {
   poller_->watch(socket.get(), key_);
   arrivals_.push_back(std::move(socket));
 }
@@ -56,12 +54,12 @@ void PairLink::progress(bool wanted) {
 void PairLink::heed_arrivals() {
   for (std::size_t i = 0; i < arrivals_.size();) {
     std::uint64_t epoch = 0;
-    const Heard heard = hear_epoch(arrivals_[i], &epoch);
+    const Heard heard = hear_epoch(&arrivals_[i], &epoch);
     if (heard == Heard::nothing) {
       ++i;
       continue;
     }
-    Descriptor socket = std::move(arrivals_[i]);
+    ByteStream socket = std::move(arrivals_[i]);
     arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(i));
     if (heard == Heard::epoch)
       place(std::move(socket), epoch);
@@ -70,7 +68,7 @@ void PairLink::heed_arrivals() {
   }
 }
 
-void PairLink::place(Descriptor socket, std::uint64_t epoch) {
+void PairLink::place(ByteStream socket, std::uint64_t epoch) {
   const bool own_goes_first = route_.is_lower && attempt_;
   if (epoch < epoch_)
     old_.push_back(std::move(socket));
@@ -83,14 +81,14 @@ void PairLink::place(Descriptor socket, std::uint64_t epoch) {
 }
 
 /// The lower rank says that it does, for which the higher one waits.
-void PairLink::use_accepted(Descriptor socket) {
-  if (route_.is_lower) say_epoch(socket, epoch_);
+void PairLink::use_accepted(ByteStream socket) {
+  if (route_.is_lower) say_epoch(&socket, epoch_);
   nic_ = own_nic(socket);
   use(std::move(socket));
 }
 
-std::size_t PairLink::own_nic(const Descriptor& socket) const {
-  const Endpoint here = local_endpoint(socket).with_port(0);
+std::size_t PairLink::own_nic(const ByteStream& socket) const {
+  const Endpoint here = local_endpoint(socket.socket()).with_port(0);
   for (const Place& place : route_.own_places)
     if (place.endpoint.with_port(0) == here) return place.nic;
   return 0;
@@ -99,17 +97,17 @@ std::size_t PairLink::own_nic(const Descriptor& socket) const {
 void PairLink::use_kept() {
   const auto kept = std::ranges::find(kept_, epoch_, &OfEpoch::epoch);
   if (kept == kept_.end() || (route_.is_lower && attempt_)) return;
-  Descriptor socket = std::move(kept->socket);
+  ByteStream socket = std::move(kept->socket);
   kept_.erase(kept);
   use_accepted(std::move(socket));
 }
 
-void PairLink::use(Descriptor socket) {
+void PairLink::use(ByteStream socket) {
   abandon_attempt();
   if (unanswered_) close(std::move(unanswered_));
   socket_ = StreamSocket(std::move(socket));
   if (queue_bytes_per_ns_ > 0) socket_.bound_queue(queue_bytes_per_ns_);
-  for (Descriptor& old : old_) close(std::move(old));
+  for (ByteStream& old : old_) close(std::move(old));
   old_.clear();
   std::erase_if(kept_, [&](OfEpoch& kept) {
     if (kept.epoch > epoch_) return false;
@@ -143,10 +141,10 @@ void PairLink::heed_attempt() {
     case Handshake::State::proved:
       break;
   }
-  Descriptor socket = attempt_->take();
+  ByteStream socket = attempt_->take();
   attempt_.reset();
   nic_ = route_.places[place_].nic;
-  say_epoch(socket, epoch_);
+  say_epoch(&socket, epoch_);
   if (route_.is_lower)
     use(std::move(socket));
   else
@@ -156,11 +154,11 @@ void PairLink::heed_attempt() {
 void PairLink::heed_answer() {
   std::uint64_t epoch = 0;
   if (!unanswered_) return;
-  switch (hear_epoch(unanswered_, &epoch)) {
+  switch (hear_epoch(&unanswered_, &epoch)) {
     case Heard::nothing:
       return;
     case Heard::epoch: {
-      Descriptor socket = std::move(unanswered_);
+      ByteStream socket = std::move(unanswered_);
       return use(std::move(socket));
     }
     case Heard::end:  // the lower rank has another, or was too busy with strangers
@@ -200,7 +198,7 @@ void PairLink::abandon_attempt() {
   attempt_.reset();
 }
 
-void PairLink::close(Descriptor socket) {
+void PairLink::close(ByteStream socket) {
   poller_->forget(socket.get());
 }
 

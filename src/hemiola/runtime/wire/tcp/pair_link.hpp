@@ -43,7 +43,7 @@ class PairLink {
   StreamSocket* socket() { return &socket_; }
 
   /// Somebody who has proved to be the other; epoch unknown.
-  void arrive(Descriptor socket);
+  void arrive(ByteStream socket);
   /// Goes on with the open connection, and connects if one is `wanted` and there is none.
   void progress(bool wanted);
   /// Whether something is under way that may go on without news from the kernel.
@@ -78,24 +78,24 @@ class PairLink {
   using Clock = std::chrono::steady_clock;
 
   struct OfEpoch {
-    Descriptor socket;
+    ByteStream socket;
     std::uint64_t epoch;
   };
 
   void heed_arrivals();
-  void place(Descriptor socket, std::uint64_t epoch);
+  void place(ByteStream socket, std::uint64_t epoch);
   void heed_attempt();
   void heed_failure();
   void heed_answer();
-  void use_accepted(Descriptor socket);
+  void use_accepted(ByteStream socket);
   void use_kept();
   void start();
-  void use(Descriptor socket);
+  void use(ByteStream socket);
   void retry_later();
-  void close(Descriptor socket);
+  void close(ByteStream socket);
   void abandon_attempt();
   std::chrono::seconds answer_limit() const;
-  std::size_t own_nic(const Descriptor& socket) const;
+  std::size_t own_nic(const ByteStream& socket) const;
 
   Route route_;
   Poller* poller_;
@@ -103,15 +103,15 @@ class PairLink {
   std::uint64_t epoch_ = 0;
   StreamSocket socket_;
   double queue_bytes_per_ns_ = 0;     ///< 0: not bounded
-  std::vector<Descriptor> arrivals_;  ///< that have not said their epoch yet
+  std::vector<ByteStream> arrivals_;  ///< that have not said their epoch yet
   std::vector<OfEpoch> kept_;  ///< of this epoch, while an attempt of our own is under way, or of a later one
-  std::vector<Descriptor> old_;  ///< open for the other's sake
+  std::vector<ByteStream> old_;  ///< open for the other's sake
   std::string lost_;
   bool lacks_room_ = false;
 
   std::optional<Handshake> attempt_;
   Clock::time_point attempted_at_{};
-  Descriptor unanswered_;  ///< proved, and the lower rank has not said yet that it is used
+  ByteStream unanswered_;  ///< proved, and the lower rank has not said yet that it is used
   std::size_t place_ = 0;  ///< of the present attempt
   std::size_t nic_ = 0;
   bool all_have_refused_ = true;  ///< each place of this round

@@ -75,14 +75,21 @@ void StreamSocket::bound_queue(double bytes_per_ns) {
   ::setsockopt(get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
+ssize_t StreamSocket::read_once(iovec* parts, int count) {
+  if (TlsStream* const tls = connection_.tls()) [[unlikely]]
+    return tls->receive({parts, static_cast<std::size_t>(count)});
+  return count == 1 ? ::recv(get(), parts->iov_base, parts->iov_len, 0) : ::readv(get(), parts, count);
+}
+
 std::size_t StreamSocket::read(iovec* parts, int count) {
   ssize_t bytes = 0;
   do {
-    bytes = count == 1 ? ::recv(get(), parts->iov_base, parts->iov_len, 0) : ::readv(get(), parts, count);
+    bytes = read_once(parts, count);
   } while (bytes < 0 && errno == EINTR);
   if (bytes > 0) {
     // Less than there was room for: that was all, and more will be told.
-    readable_ = to_the_last_ || static_cast<std::size_t>(bytes) == total({parts, std::size_t(count)});
+    readable_ = to_the_last_ || static_cast<std::size_t>(bytes) == total({parts, std::size_t(count)}) ||
+                (connection_.tls() != nullptr && connection_.tls()->can_go_on());
     return static_cast<std::size_t>(bytes);
   }
   ended_ = bytes == 0 || errno != EAGAIN;
@@ -95,6 +102,11 @@ std::size_t StreamSocket::read(iovec* parts, int count) {
 std::size_t StreamSocket::write(iovec* parts, int count) {
   const std::span<const iovec> all(parts, static_cast<std::size_t>(count));
   const std::size_t wanted = total(all);
+  if (TlsStream* const tls = connection_.tls()) [[unlikely]] {
+    const ssize_t bytes = tls->send(all);
+    writable_ = bytes >= 0 && (static_cast<std::size_t>(bytes) == wanted || tls->can_go_on());
+    return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+  }
   std::array<std::byte, kGathered_bytes> gathered;
   const bool gathers = wanted <= gathered.size();
   if (gathers) gather(all, gathered.data());

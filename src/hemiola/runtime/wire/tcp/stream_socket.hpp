@@ -9,24 +9,24 @@
 #include <cstdint>
 #include <utility>
 
-#include "hemiola/base/descriptor.hpp"
+#include "hemiola/runtime/net/byte_stream.hpp"
 
 namespace hemiola {
 
 class StreamSocket {
  public:
   StreamSocket() = default;
-  explicit StreamSocket(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  explicit StreamSocket(ByteStream connection) : connection_(std::move(connection)) {}
 
-  explicit operator bool() const { return bool(descriptor_); }
-  int get() const { return descriptor_.get(); }
-  Descriptor take() { return std::move(descriptor_); }
+  explicit operator bool() const { return bool(connection_); }
+  int get() const { return connection_.get(); }
+  ByteStream take() { return std::move(connection_); }
 
   /// The kernel's events: a set of EPOLLIN and the like.
   void note(std::uint32_t events);
   bool readable() const { return readable_; }
   /// The next read asks the kernel, whether it has told news or not; false where there is nobody to ask.
-  bool ask_anew() { return readable_ = descriptor_ && !ended_; }
+  bool ask_anew() { return readable_ = connection_ && !ended_; }
   bool writable() const { return writable_; }
   /// Nothing will come any more, and everything that came has been read.
   bool ended() const { return ended_; }
@@ -50,7 +50,9 @@ class StreamSocket {
   static bool is_way_cut(int descriptor);
 
  private:
-  Descriptor descriptor_;
+  ssize_t read_once(iovec* parts, int count);
+
+  ByteStream connection_;
   bool readable_ = true;
   bool writable_ = true;
   /// The end may stand behind readable bytes, and would not be told again: read until there is nothing.

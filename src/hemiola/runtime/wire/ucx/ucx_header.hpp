@@ -23,12 +23,12 @@ struct UcxHeader {
   std::uint64_t number = 0;  ///< of this message from the sender to the receiver in the epoch, from 1
   std::uint64_t digest = 0;
   std::uint16_t version = 0;
-  std::uint16_t flags = 0;  ///< 1: has a hint
+  std::uint16_t flags = 0;  ///< hints
   std::uint16_t unused[2] = {};
 
-  OperationTag tag() const { return {operation, version, digest, flags != 0}; }
+  OperationTag tag() const { return {operation, version, digest, static_cast<std::uint8_t>(flags)}; }
   /// Whether a rank may have written it.
-  bool is_sound() const { return flags <= 1 && unused[0] == 0 && unused[1] == 0; }
+  bool is_sound() const { return flags <= kAllHints && unused[0] == 0 && unused[1] == 0; }
 };
 static_assert(sizeof(UcxHeader) == 48);
 /// The part of a header that proves its sender. Less is a greeting, or a stranger's.

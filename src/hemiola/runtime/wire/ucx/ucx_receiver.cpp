@@ -61,7 +61,7 @@ UcxReceiver::Incoming* UcxReceiver::begin_next(const UcxArrival& arrival) {
   Incoming* const incoming = queue_[begun_++];
   incoming->bytes = arrival.bytes;
   payload_bytes_ += arrival.bytes;
-  moment_->tag->has_hint |= arrival.header.tag().has_hint;
+  moment_->tag->hints |= arrival.header.tag().hints;
   ++next_;
   return incoming;
 }

@@ -14,7 +14,7 @@ std::uint64_t UcxSender::post(const std::byte* data, std::size_t bytes) {
                           .number = ++posted_ - before_epoch_,
                           .digest = tag.digest,
                           .version = tag.version,
-                          .flags = tag.has_hint},
+                          .flags = tag.hints},
                .data = data,
                .bytes = bytes,
                .is_done = false};
