@@ -18,8 +18,9 @@ done
 # Tests of one process share the cores, a process for each; those that start ranks of their own run four at a time, since
 # ranks are waited for more than they work. What is measured while other tests have the cores is wrong too often.
 single=(tests/algorithms tests/arguments tests/codec tests/conformance tests/formats tests/models tests/planner tests/pruning
-  tests/style tests/synthesis tests/topology tests/view)
-alone=(tests/calibration/test_measuring.py)
+  tests/style tests/synthesis tests/topology tests/view tests/workload)
+alone=(tests/calibration/test_measuring.py tests/communicator/test_late_planned.py tests/network/test_late_between_hosts.py
+  tests/network/test_slow_nic.py)
 echo "== Python tests of one process"
 python -m pytest -n auto -m "not long" "$@" "${single[@]}"
 echo "== Python tests with ranks"
