@@ -12,6 +12,7 @@ import pytest
 
 import hemiola as hm
 from browser import Browser, needed
+from hemiola.workload import transformer
 from job_records import killed_job
 from measured_like import measured_like
 
@@ -316,3 +317,43 @@ def test_a_frame_of_64_ranks_is_drawn_in_half_of_its_time(browser: Browser, tmp_
         const from = performance.now(); h.seek(h.data.length * k / 200); return performance.now() - from; }))"""
     )
     assert least_ms < 8
+
+
+@pytest.fixture
+def step(browser: Browser, tmp_path: Path) -> Browser:
+    """A step of a small model of which rank 1 comes 1 ms late."""
+    model = transformer(4, 512, 128, vocabulary=1000, name="small")
+    found = hm.whatif(model, SWITCH, hm.Conditions(late={1: 1e-3}), parallel=hm.Parallel(tp=2))
+    browser.open(hm.explore(found, tmp_path / "step.html"))
+    return browser
+
+
+def test_a_step_s_page_says_its_limit_its_libraries_and_its_collectives(step: Browser) -> None:
+    assert step.errors == []
+    assert step.ask("document.title") == "small: a step, predicted – Hemiola"
+    assert "A step takes" in step.ask("document.getElementById('result').textContent")
+    above = step.ask("document.getElementById('place').textContent")
+    for words in ("all_reduce (dp)", "all_reduce (tp)", "Memory is not modelled", "over bound"):
+        assert words in above
+    facts = step.ask("document.getElementById('facts').textContent")
+    for words in ("nccl-like", "Hemiola saves", "lower bound", "all ranks: compute"):
+        assert words in facts
+
+
+def test_a_step_s_bars_stand_where_the_prediction_puts_them(step: Browser) -> None:
+    colours = step.ask("h.colour()")
+    for row, name in enumerate(step.ask("h.data.labels")):
+        i = step.ask(f"h.subject.tasks.row.indexOf({row})")
+        begin, end, kind = step.ask(
+            f"[h.subject.tasks.begin[{i}], h.subject.tasks.end[{i}], h.subject.tasks.barKind[{i}]]"
+        )
+        inside = step.colour(
+            "lanes", step.ask(f"h.x({(begin + end) / 2})"), step.ask(f"h.rowTop({row}) + h.rowHeight() * .15")
+        )
+        assert near(inside, colours[["copy", "reduce", "absent"][kind]], 80), name
+    late = step.ask("h.data.labels.indexOf('all ranks, late: compute')")
+    step.ask(f"(h.seek(5e-4), h.select({late}), 0)")
+    assert "late" in step.ask("document.getElementById('say').textContent")
+    assert "tasks in all" in step.ask("document.getElementById('facts').textContent")
+    step.ask("(h.select(-1), h.seek(h.data.length), 0)")
+    assert "idle" in step.ask("document.getElementById('facts').textContent")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import hemiola as hm
 from hemiola.errors import ArgumentError, FormatError
 from hemiola.workload import named, resnet_50, transformer
+from hemiola.workload.bars import bars_of
 
 HOSTS = hm.topologies.hosts(2, 4, 4, latency_s=1e-6, bandwidth=150e9, nic_latency_s=3e-6, nic_bandwidth=25e9)
 SWITCH = hm.topologies.switch(8, latency_s=2e-6, bandwidth=25e9)
@@ -129,7 +130,7 @@ def test_a_question_of_4096_ranks_has_no_more_tasks_than_one_of_8() -> None:
     found = hm.whatif(SMALL, large, parallel=hm.Parallel(tp=8))
     small = hm.whatif(SMALL, SWITCH, parallel=hm.Parallel(tp=8))
     assert found.rank_count == 4096
-    assert len(found.ran.step.tasks) <= 2 * len(small.ran.step.tasks)
+    assert len(list(bars_of(found))) <= 2 * len(list(bars_of(small)))
     assert found.bound_s <= found.seconds
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,16 +13,22 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from hemiola.cli import options
+from hemiola.cli import options, values
 from hemiola.cli.inputs import read_topology
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, fitted, printable, table, written
 from hemiola.cli.question import conditions_asked, network_asked
 from hemiola.cli.values import read_conditions
-from hemiola.units import format_bytes, format_seconds
+from hemiola.errors import ArgumentError, FormatError
+from hemiola.units import format_seconds
 from hemiola.workload import Parallel, WhatIf
 from hemiola.workload import whatif as predict
+from hemiola.workload.buckets import EIGHT_BITS, WHOLE
 from hemiola.workload.parallel import parse_parallel
+from hemiola.workload.prediction import size_in_words
+
+#: Buckets of a range, at most.
+_MOST_BUCKETS = 100_000
 
 
 @with_groups
@@ -53,6 +60,15 @@ def whatif(
     late: options.Late = None,
     slow: options.Slow = None,
     density: options.Density = 1.0,
+    bucket: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bucket",
+            metavar="WHICH=HOW",
+            help="How a bucket of gradients travels: 0=0.01 with that density, 1-3=8bit with eight bits an element, "
+            "edp=whole. WHICH is a number, a range, or a class of groups. Repeat or join with commas.",
+        ),
+    ] = None,
     changes: LinkChanges = NO_CHANGES,
     speeds: LinkSpeeds = NO_SPEEDS,
     overlap_loss: Annotated[
@@ -64,6 +80,15 @@ def whatif(
         ),
     ] = 0.0,
     chart: options.Chart = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            parser=options.reads(values.read_output),
+            help="Write a page to explore the step.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Predict a training step: computation, hidden and exposed communication, and the gain over other libraries.
@@ -72,13 +97,21 @@ def whatif(
     """
     topology = read_topology(topology_file, speeds, changes).topology
     conditions = read_conditions(late, slow, topology.rank_count, density, topology)
-    found = predict(subject, topology, conditions, parallel=parallel, overlap_loss=overlap_loss)
+    buckets = _read_buckets(bucket or ())
+    found = predict(
+        subject, topology, conditions, parallel=parallel, buckets=buckets, overlap_loss=overlap_loss
+    )
     if chart is not None:
         _draw(found, chart)
+    if html is not None:
+        from hemiola.view.page import explore
+
+        explore(found, html)
     asked = {
         **network_asked(topology, topology_file, changes, speeds),
         **conditions_asked(conditions),
         "subject": printable(subject),
+        "buckets": {str(which): how for which, how in buckets.items()},
         "overlap_loss": overlap_loss,
     }
     answer(
@@ -87,8 +120,35 @@ def whatif(
         _libraries(found),
         _calls(found),
         Padding(Text(found.explain()), (0, 0, 1, 1)),
-        *written(chart),
+        *written(chart, html),
     )
+
+
+def _read_buckets(texts: Iterable[str]) -> dict[int | str, float | str]:
+    """Read '0=0.01', '1-3=8bit' and 'edp=whole', comma-separated or one per text, as bucket → how it travels."""
+    found: dict[int | str, float | str] = {}
+    for text in (part for joined in texts for part in printable(joined).split(",")):
+        which, equals, how = text.partition("=")
+        if not equals:
+            raise FormatError(
+                f"expected bucket=density such as '0=0.01', or 1-3=8bit or edp=whole, found '{text}'"
+            )
+        for bucket in _bucket_range(which):
+            if bucket in found:
+                raise ArgumentError(f"bucket {bucket} is given twice; keep one")
+            found[bucket] = how if how in (EIGHT_BITS, WHOLE) else values.read_density(how)
+    return found
+
+
+def _bucket_range(text: str) -> Iterable[int | str]:
+    """Read a bucket's number, or a first and last one; anything else is a class of groups."""
+    first, _, last = text.partition("-")
+    if not (first.isdecimal() and (last.isdecimal() or not last)):
+        return (text,)
+    numbers = range(int(first), int(last or first) + 1)
+    if not 0 < len(numbers) <= _MOST_BUCKETS:
+        raise ArgumentError(f"expected 1 to {_MOST_BUCKETS:,} buckets such as '1-3', found '{text}'")
+    return numbers
 
 
 def _draw(found: WhatIf, path: Path) -> None:
@@ -116,7 +176,7 @@ def _calls(found: WhatIf) -> RenderableType:
         shown.add_row(
             f"{call.kind} ({call.group})",
             f"{call.rank_count:,}",
-            format_bytes(call.nbytes),
+            size_in_words(call),
             f"{call.count:,}",
             printable(call.algorithm),
             format_seconds(call.seconds),

@@ -219,15 +219,11 @@ def _sweep(table: Sweep, columns: int, *, bandwidth: bool) -> _Picture:
 
 
 def _step(found: WhatIf) -> _Picture:
-    from hemiola.view.training_step import paint_step, rows_of
+    from hemiola.view.training_step import MOST_ROWS, paint_step
+    from hemiola.workload.bars import question_in_words, rows_of
 
-    told = [
-        f"{found.rank_count:,} ranks",
-        *([found.topology_name] if found.topology_name else []),
-        *([found.parallel.in_words()] if found.parallel.in_words() else []),
-        *found.conditions.in_words(),
-    ]
-    shape = 0.05 * len(rows_of(found))
+    shape = 0.05 * min(MOST_ROWS, len(rows_of(found)))
+    told = [question_in_words(found)]
     return _Picture(f"{found.name}: a step, predicted", told, shape, lambda axes: paint_step(axes, found))
 
 

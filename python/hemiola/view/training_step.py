@@ -15,18 +15,12 @@ from matplotlib.patches import Patch
 
 from hemiola.view import style
 from hemiola.workload import WhatIf
+from hemiola.workload.bars import COMMUNICATION, COMPUTATION, LATENESS, bars_of, rows_of
 
 #: Rows that are drawn; further roles are left out, late ones last.
 MOST_ROWS = 24
 _HEIGHT = 0.8
-_COLORS = {"computation": style.BLUE, "communication": style.ORANGE, "lateness": style.GREY}
-
-
-def rows_of(found: WhatIf) -> list[tuple[str, str]]:
-    """Return the roles and streams that are drawn, in order."""
-    seen = dict.fromkeys((role, task.stream) for task in found.ran.step.tasks for role in task.roles)
-    order = {role: place for place, role in enumerate(found.ran.step.roles)}
-    return sorted(seen, key=lambda row: (order[row[0]], row[1] != "compute", row[1]))[:MOST_ROWS]
+_COLORS = {COMPUTATION: style.BLUE, COMMUNICATION: style.ORANGE, LATENESS: style.GREY}
 
 
 def paint_step(axes: Axes, found: WhatIf) -> None:
@@ -37,20 +31,15 @@ def paint_step(axes: Axes, found: WhatIf) -> None:
     axes : Axes.
     found : WhatIf.
     """
-    rows = rows_of(found)
+    rows = rows_of(found)[:MOST_ROWS]
     factor, unit = style.time_unit([found.seconds])
     place_of = {row: place for place, row in enumerate(rows)}
     bars: dict[str, list[Sequence[tuple[float, float]]]] = {name: [] for name in _COLORS}
-    for task, begin_s, end_s in zip(
-        found.ran.step.tasks, found.ran.begin_s.tolist(), found.ran.end_s.tolist(), strict=True
-    ):
-        what = "communication" if task.call else "lateness" if task.label == "late" else "computation"
-        for role in task.roles:
-            if (role, task.stream) in place_of and end_s > begin_s:
-                middle = place_of[role, task.stream]
-                low, high = middle - _HEIGHT / 2, middle + _HEIGHT / 2
-                left, right = begin_s * factor, end_s * factor
-                bars[what].append([(left, low), (right, low), (right, high), (left, high)])
+    for bar in bars_of(found):
+        if bar.row in place_of:
+            low, high = place_of[bar.row] - _HEIGHT / 2, place_of[bar.row] + _HEIGHT / 2
+            left, right = bar.begin_s * factor, bar.end_s * factor
+            bars[bar.kind].append([(left, low), (right, low), (right, high), (left, high)])
     for what, shapes in bars.items():
         axes.add_collection(PolyCollection(shapes, facecolor=_COLORS[what], edgecolor="white", linewidth=0.3))
     axes.set_yticks(range(len(rows)), [f"{role}: {stream}" for role, stream in rows])

@@ -23,6 +23,7 @@ class CallCost:
     group : str, its class of groups.
     rank_count : int, ranks of a group.
     nbytes : int, one rank's buffer.
+    density : float, share of its elements that are not zero.
     count : int, how often one rank runs it in a step.
     algorithm : str, Hemiola's choice.
     seconds : float, of one, alone on the network, all groups of its class at once.
@@ -34,6 +35,7 @@ class CallCost:
     group: str
     rank_count: int
     nbytes: int
+    density: float
     count: int
     algorithm: str
     seconds: float
@@ -81,7 +83,7 @@ class WhatIf:
     bound_s: float
     limit: str
     assumptions: tuple[str, ...]
-    ran: Ran = field(repr=False, compare=False)
+    _ran: Ran = field(repr=False, compare=False)
 
     @property
     def gains(self) -> dict[str, float]:
@@ -130,4 +132,9 @@ class WhatIf:
 
 def call_in_words(call: CallCost) -> str:
     """Name a call as reports do: all_reduce of 25 MiB over 8 ranks (dp)."""
-    return f"{call.kind} of {format_bytes(call.nbytes)} over {call.rank_count:,} ranks ({call.group})"
+    return f"{call.kind} of {size_in_words(call)} over {call.rank_count:,} ranks ({call.group})"
+
+
+def size_in_words(call: CallCost) -> str:
+    """Return its size, and of sparse buckets the density: 25 MiB (1 % not zero)."""
+    return format_bytes(call.nbytes) + (f" ({call.density:.3g} not zero)" if call.density < 1 else "")

@@ -14,9 +14,7 @@ from hemiola.workload.parallel import Parallel
 from hemiola.workload.task import SEND, Call, Program, Step
 
 
-def step_of(
-    model: Model, parallel: Parallel, *, late: Mapping[int, float] | None = None, density: float = 1.0
-) -> Step:
+def step_of(model: Model, parallel: Parallel, *, late: Mapping[int, float] | None = None) -> Step:
     """Return one iteration of a model.
 
     Parameters
@@ -24,7 +22,6 @@ def step_of(
     model : Model.
     parallel : Parallel, with `dp` settled.
     late : mapping of stage to seconds that one rank of it begins behind the others.
-    density : float in (0, 1], share of the gradients' elements that are not zero.
 
     Returns
     -------
@@ -39,19 +36,24 @@ def step_of(
     -----
     A task for each role, layer and pass where gradients are sent meanwhile; else one for each pass of a micro-batch.
     """
-    builder = _Builder(model, parallel, late or {}, density)
+    builder = _Builder(model, parallel, late or {})
     builder.build()
-    return Step(model.name, tuple(builder.program.tasks), tuple(builder.roles()), model.assumptions)
+    return Step(
+        model.name,
+        tuple(builder.program.tasks),
+        tuple(builder.roles()),
+        model.assumptions,
+        element_bytes=model.element_bytes,
+    )
 
 
 class _Builder:
     """Adds the tasks of all stages in an order in which each needs earlier ones only."""
 
-    def __init__(self, model: Model, parallel: Parallel, late: Mapping[int, float], density: float) -> None:
+    def __init__(self, model: Model, parallel: Parallel, late: Mapping[int, float]) -> None:
         self.program = Program()
-        self._parallel, self._density = parallel, density
+        self._parallel = parallel
         self._is_split = model.is_split
-        self._element_bytes = model.element_bytes
         self._stages = model.stages(parallel.pp)
         self._roles = [_roles_of(stage, parallel.pp, late) for stage in range(parallel.pp)]
         #: By role: the tasks that its next computation waits for, and its computations so far.
@@ -191,7 +193,7 @@ class _Builder:
         """Take a layer's gradients, and send what is full."""
         if layer.expert_bytes and self._parallel.dp > self._parallel.ep:
             own = self._per_rank(layer.expert_bytes // self._parallel.ep)
-            self._offload(stage, self._gradients("all_reduce", own, "edp"))
+            self._offload(stage, Call("all_reduce", own, "edp"))
         if self._parallel.zero == 3:
             self._scatter(stage, layer)
             return
@@ -202,17 +204,13 @@ class _Builder:
     def _scatter(self, stage: int, layer: Layer) -> None:
         whole = self._per_rank(layer.gradient_bytes)
         if whole and self._parallel.dp > 1:
-            self._offload(stage, self._gradients("reduce_scatter", whole, "dp"), stream="scatter")
+            self._offload(stage, Call("reduce_scatter", whole, "dp"), stream="scatter")
 
     def _close_bucket(self, stage: int) -> None:
         if self._open[stage] and self._parallel.dp > 1:
             kind = "reduce_scatter" if self._parallel.zero else "all_reduce"
-            self._offload(stage, self._gradients(kind, self._open[stage], "dp"))
+            self._offload(stage, Call(kind, self._open[stage], "dp"))
         self._open[stage] = 0
-
-    def _gradients(self, kind: str, nbytes: int, group: str) -> Call:
-        sent = nbytes // self._element_bytes if self._parallel.quantized else nbytes
-        return Call(kind, sent, group, density=self._density)
 
     def _per_rank(self, nbytes: int) -> int:
         return nbytes if self._is_split else nbytes // self._parallel.tp

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hemiola._core import Topology
@@ -13,8 +14,9 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.topology.named_nics import settled
 from hemiola.workload.accounting import Account, account, main_role
+from hemiola.workload.buckets import EIGHT_BITS, Form, sent_as
 from hemiola.workload.lateness import with_late_rank
-from hemiola.workload.libraries import BOUND, HEMIOLA, OTHERS
+from hemiola.workload.libraries import BOUND, HEMIOLA, LIBRARIES, OTHERS
 from hemiola.workload.model import Model
 from hemiola.workload.parallel import MOST_RANKS, Parallel
 from hemiola.workload.prediction import CallCost, WhatIf, call_in_words
@@ -40,16 +42,16 @@ _ASSUMPTIONS = (
 )
 
 
-def _assumptions(now: Conditions, split: Parallel) -> tuple[str, ...]:
-    """Return what is assumed of every question, and of this one's conditions."""
+def _assumptions(step: Step, now: Conditions, *, is_quantized: bool) -> tuple[str, ...]:
+    """Return what is assumed of every question, and of this one."""
     late = ("Other libraries do nothing before a late rank comes.",) if now.late else ()
     sparse = (
         ("Zeros are left out at the speed of this machine's cores; other libraries send them.",)
-        if now.density < 1
+        if any(call.density < 1 for call in step.calls())
         else ()
     )
-    eighth = ("The codec of eight bits takes no time, and every library has it.",) if split.quantized else ()
-    return (*_ASSUMPTIONS, *late, *sparse, *eighth)
+    eighth = ("The codec of eight bits takes no time, and every library has it.",) if is_quantized else ()
+    return (*step.assumptions, *_ASSUMPTIONS, *late, *sparse, *eighth)
 
 
 @typed
@@ -59,6 +61,7 @@ def whatif(
     conditions: Conditions | None = None,
     *,
     parallel: Parallel | None = None,
+    buckets: Mapping[int | str, float | str] | None = None,
     overlap_loss: float = 0.0,
 ) -> WhatIf:
     """Predict a training step on a network, and the gain of Hemiola's schedules.
@@ -71,6 +74,9 @@ def whatif(
     conditions : Conditions, optional. Late ranks begin the step so many seconds late; slow ranks and NICs have slow
         links; the density is that of gradients.
     parallel : Parallel, optional; by default every rank has a replica (DDP).
+    buckets : mapping, optional; single buckets of gradients and how they travel: a density, "8bit" or "whole". A key is
+        a bucket's number, counted from 0 in the order in which a stage sends them, or a class of groups: "dp", "edp"
+        (experts) or "world". Without one the conditions' density and `Parallel.quantized` hold.
     overlap_loss : float in [0, 1), the share of its speed that computation loses beside communication.
 
     Returns
@@ -94,19 +100,19 @@ def whatif(
     docs/decisions/0069-workloads.md.
     """
     told = conditions or Conditions()
-    _check(topology, told, overlap_loss)
+    check(topology, told, overlap_loss)
     network, now = settled(topology, told)
     split = (parallel or Parallel()).on(topology.rank_count)
     asked = model_or_step(trace_or_model) if not isinstance(trace_or_model, Model | Step) else trace_or_model
-    step = _recorded(asked, split, now) if isinstance(asked, Step) else _step(asked, split, now)
-    ran = {
-        library: run(step, Prices(network, split, now, library), overlap_loss=overlap_loss)
-        for library in (HEMIOLA, *OTHERS, BOUND)
-    }
+    told_of = buckets or {}
+    step = sent_as(_step(asked, split, now), Form(now.density, split.quantized), told_of)
+    prices = {library: Prices(network, split, now, library) for library in LIBRARIES}
+    ran = {library: run(step, price, overlap_loss=overlap_loss) for library, price in prices.items()}
     own = ran[HEMIOLA]
     role = main_role(own)
     spent = account(own, role)
-    calls = _calls(own, role, spent, Prices(network, split, now, HEMIOLA), Prices(network, split, now, BOUND))
+    calls = _calls(own, role, spent, prices[HEMIOLA], prices[BOUND])
+    is_quantized = split.quantized or EIGHT_BITS in told_of.values()
     return WhatIf(
         step.name,
         topology.name,
@@ -122,13 +128,14 @@ def whatif(
         calls,
         {name: ran[name].seconds for name in OTHERS},
         ran[BOUND].seconds,
-        _limit(own, spent, calls, now, Prices(network, split, now, BOUND)),
-        (*step.assumptions, *_assumptions(now, split)),
+        _limit(own, spent, calls, now, prices[BOUND]),
+        _assumptions(step, now, is_quantized=is_quantized),
         own,
     )
 
 
-def _check(topology: Topology, told: Conditions, overlap_loss: float) -> None:
+def check(topology: Topology, told: Conditions, overlap_loss: float) -> None:
+    """Raise ArgumentError for ranks that are not there, too many ranks, or a share out of its range."""
     if topology.rank_count > MOST_RANKS:
         raise ArgumentError(
             f"whatif: expected a topology of at most {MOST_RANKS:,} ranks, found {topology.rank_count:,}"
@@ -143,26 +150,21 @@ def _check(topology: Topology, told: Conditions, overlap_loss: float) -> None:
                 )
 
 
-def _recorded(step: Step, split: Parallel, now: Conditions) -> Step:
-    """Return a trace's step, scaled to the ranks; of late ranks the latest counts."""
-    if step.tensor_ranks and split.tp != step.tensor_ranks:
-        raise ArgumentError(
-            f"whatif: '{step.name}' has groups of {step.tensor_ranks} neighbours; expected parallel "
-            f"tp={step.tensor_ranks}, found tp={split.tp}"
-        )
-    late_s = max(now.late.values(), default=0.0)
-    return with_late_rank(step, late_s) if late_s > 0 else step
-
-
-def _step(model: Model, split: Parallel, now: Conditions) -> Step:
-    """Return a model's step; of late ranks of one stage the latest counts."""
+def _step(asked: Model | Step, split: Parallel, now: Conditions) -> Step:
+    """Return the step of a model or a trace; of late ranks of one stage the latest counts."""
+    if isinstance(asked, Step):
+        if asked.tensor_ranks and split.tp != asked.tensor_ranks:
+            raise ArgumentError(
+                f"whatif: '{asked.name}' has groups of {asked.tensor_ranks} neighbours; expected parallel "
+                f"tp={asked.tensor_ranks}, found tp={split.tp}"
+            )
+        late_s = max(now.late.values(), default=0.0)
+        return with_late_rank(asked, late_s) if late_s > 0 else asked
     late: dict[int, float] = {}
     for rank, seconds in now.late.items():
         stage = rank // (split.dp * split.tp)
         late[stage] = max(late.get(stage, 0.0), seconds)
-    return step_of(
-        model, split, late={stage: at_s for stage, at_s in late.items() if at_s > 0}, density=now.density
-    )
+    return step_of(asked, split, late={stage: at_s for stage, at_s in late.items() if at_s > 0})
 
 
 def _calls(ran: Ran, role: str, spent: Account, prices: Prices, bounds: Prices) -> tuple[CallCost, ...]:
@@ -171,10 +173,10 @@ def _calls(ran: Ran, role: str, spent: Account, prices: Prices, bounds: Prices) 
     for task in ran.step.tasks:
         if task.call is not None and role in task.roles:
             counts[task.call] = counts.get(task.call, 0) + task.call.count
-    found: dict[tuple[str, str, int], CallCost] = {}
+    found: dict[tuple[str, str, int, float], CallCost] = {}
     for call, count in counts.items():
         exposed_s = spent.exposed_by.get(call, 0.0)
-        key = (call.kind, call.group, call.nbytes)
+        key = (call.kind, call.group, call.nbytes, call.density)
         if key in found:
             old = found[key]
             found[key] = replace(old, count=old.count + count, exposed_s=old.exposed_s + exposed_s)
@@ -186,6 +188,7 @@ def _calls(ran: Ran, role: str, spent: Account, prices: Prices, bounds: Prices) 
             call.group,
             size,
             call.nbytes,
+            call.density,
             count,
             cost.algorithm,
             cost.seconds,
@@ -213,4 +216,5 @@ def _limit(ran: Ran, spent: Account, calls: tuple[CallCost, ...], now: Condition
 
 
 def _witness(call: CallCost, bounds: Prices) -> str:
-    return f": {bounds(Call(call.kind, call.nbytes, call.group), 0.0).algorithm}"
+    asked = Call(call.kind, call.nbytes, call.group, density=call.density)
+    return f": {bounds(asked, 0.0).algorithm}"

@@ -67,6 +67,7 @@ class Step:
     roles : tuple of str.
     assumptions : tuple of str, sentences.
     tensor_ranks : int, the ranks of a tensor group where a trace has such; 0: none, or any number.
+    element_bytes : int, bytes of an element of a gradient; 0: a trace does not tell them.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Step:
     roles: tuple[str, ...]
     assumptions: tuple[str, ...] = ()
     tensor_ranks: int = 0
+    element_bytes: int = 0
 
     def calls(self) -> list[Call]:
         """Return its different calls, in the order of their first use."""

@@ -1,5 +1,5 @@
 // What all pages share: unpacking, the clock, and the timeline with a row per rank or fold, zoom and pan.
-// A subject (schedule.js or job.js) gives bars and marks, and draws what stands above the timeline.
+// A subject (schedule.js, job.js or step.js) gives bars and marks, and draws what stands above the timeline.
 const $ = id => document.getElementById(id);
 const root = document.documentElement;
 const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
@@ -49,7 +49,7 @@ function surface(id) {  // a canvas in CSS pixels, as sharp as the screen
 }
 
 // ---- rows: one per rank, or one per folded host ----
-const LEFT = 78, FOOT = 22, LEAST_ROW = 2.8, TALL_ROW = 14;  // pixels
+const LEFT = data.labels ? 190 : 78, FOOT = 22, LEAST_ROW = 2.8, TALL_ROW = 14;  // pixels
 function layRows() {
   rows = [];
   if (data.folds && data.folds.length)
@@ -57,7 +57,7 @@ function layRows() {
       if (state.open.has(fold)) for (const rank of ranks) addRows({ ranks: [rank], fold }, `rank ${rank}`);
       else addRows({ ranks, fold, folded: true }, foldLabel(fold));
     });
-  else for (let rank = 0; rank < data.ranks; rank++) addRows({ ranks: [rank] }, `rank ${rank}`);
+  else for (let rank = 0; rank < data.ranks; rank++) addRows({ ranks: [rank] }, data.labels ? data.labels[rank] : `rank ${rank}`);
 }
 function addRows(row, label) {  // one for each run: the prediction, and perhaps a real run below it
   for (let run = 0; run < runCount; run++) rows.push({ ...row, run, label: run ? data.runs[run].name : label });
@@ -233,6 +233,7 @@ function listen() {
 }
 
 async function begin(makeSubject) {
+  const noun = data.labels ? "streams" : "ranks";
   const dark = matchMedia("(prefers-color-scheme: dark)");
   setTheme(dark.matches);
   dark.onchange = () => setTheme(dark.matches);
@@ -240,7 +241,7 @@ async function begin(makeSubject) {
   document.title = `${data.title} – Hemiola`;
   subject = await makeSubject();
   $("result").textContent = subject.result; $("options").innerHTML = subject.options; $("legend").innerHTML = subject.legend;
-  $("cursor").setAttribute("aria-label", `Timeline of ${data.ranks} ranks. Arrow keys: events and ranks; + and - zoom; 0 shows all.`);
+  $("cursor").setAttribute("aria-label", `Timeline of ${data.ranks} ${noun}. Arrow keys: events and ${noun}; + and - zoom; 0 shows all.`);
   layRows(); listen(); subject.listen();
   window.hemiola = { data, state, subject, play, pause, seek, step, select, zoom, pan, toggleFold, toggleTall, frameStats, x, rowTop, rowHeight,
     setTheme, rows: () => rows, colour: () => colour };

@@ -19,12 +19,14 @@ from hemiola.simulate import Timeline, simulate
 from hemiola.view.page.job_page import job_data
 from hemiola.view.page.packing import write_page
 from hemiola.view.page.schedule_page import refuse_large, schedule_data
+from hemiola.view.page.step_page import step_data
 from hemiola.view.picture_file import check_place
+from hemiola.workload import WhatIf
 
 
 @typed
 def explore(
-    x: Schedule | Plan | Timeline | str | os.PathLike[str],
+    x: Schedule | Plan | Timeline | WhatIf | str | os.PathLike[str],
     file: str | os.PathLike[str],
     topology: Topology | None = None,
     nbytes: int | None = None,
@@ -37,15 +39,15 @@ def explore(
 
     Parameters
     ----------
-    x : Timeline or Plan; or Schedule with a topology and a size in bytes, which is simulated; or the folder where the
-        ranks of a job have written their records (HEMIOLA_RECORD), as text or path.
+    x : Timeline, Plan or WhatIf; or Schedule with a topology and a size in bytes, which is simulated; or the folder
+        where the ranks of a job have written their records (HEMIOLA_RECORD), as text or path.
     file : the page to write, by custom "….html".
     topology : Topology, only with a Schedule.
     nbytes : int >= 1, one rank's buffer in bytes, only with a Schedule.
     conditions : Conditions, only with a Schedule; all ranks are in time and at full speed by default.
     measured : sequence of arrays, optional: what `Communicator.transfers` has returned on each rank. The messages of
-        the latest operation of which all are there stand beside the prediction; not for a job.
-    title : str, the heading; by default the collective and its algorithm.
+        the latest operation of which all are there stand beside the prediction; not for a job or a step.
+    title : str, the heading; by default the collective and its algorithm, or the model of a step.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def explore(
     ------
     ArgumentError
         There is no folder for the file, nothing moves, or a folder has no records. There are more than 4,096 ranks,
-        or 500,000 transfers, measured messages or operations. Measured messages are of no whole operation.
+        or 500,000 transfers, measured messages, operations or tasks. Measured messages are of no whole operation.
     FormatError
         A record is damaged.
     OSError
@@ -67,12 +69,15 @@ def explore(
     space plays, arrows step, + and - zoom, 0 shows all.
     """
     path = check_place(Path(file))
-    if isinstance(x, str | os.PathLike):
+    if isinstance(x, str | os.PathLike | WhatIf):
+        is_step = isinstance(x, WhatIf)
         if (topology, nbytes, conditions, measured) != (None,) * 4:
             raise ArgumentError(
-                "expected a topology, a size, conditions and measured messages of a schedule; a job has its own"
+                "expected a topology, a size, conditions and measured messages of a schedule; a "
+                f"{'step' if is_step else 'job'} has its own"
             )
-        write_page(path, job_data(Path(x), title), ("page.js", "job.js"))
+        data = step_data(x, title) if isinstance(x, WhatIf) else job_data(Path(x), title)
+        write_page(path, data, ("page.js", "step.js" if is_step else "job.js"))
         return path
     timeline = _timeline(x, topology, nbytes, conditions)
     name = title or (x.name if isinstance(x, Plan) else "")
