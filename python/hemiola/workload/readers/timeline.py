@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import bisect
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from hemiola.workload.task import Call, Program, Step
 
@@ -46,7 +49,8 @@ def step_of_timeline(
     Step of one role. A gap of the work is a wait where a collective was under way in it and the work went on within
     2 ms of its end; all other time is computation. The step ends when all of its collectives are done.
     """
-    found = [_wait(gap, collectives) for gap in _gaps(busy, span)]
+    by_end = sorted((one.end_s, number) for number, one in enumerate(collectives))
+    found = [_wait(gap, collectives, by_end) for gap in _gaps(busy, span)]
     waits = [wait for wait in found if wait is not None]
     program, now = Program(), span[0]
     front: list[int] = []
@@ -68,15 +72,27 @@ def step_of_timeline(
     return Step(name, tuple(program.tasks), ("all ranks",), assumptions)
 
 
-def joined(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return spans, overlapping ones as one, ascending."""
-    found: list[tuple[float, float]] = []
-    for begin_s, end_s in sorted(spans):
-        if found and begin_s <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end_s)
-        else:
-            found.append((begin_s, end_s))
-    return found
+class Spans:
+    """Many spans of time in 16 bytes each."""
+
+    def __init__(self) -> None:
+        self._begins, self._ends = array("d"), array("d")
+
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    def add(self, begin_s: float, end_s: float) -> None:
+        self._begins.append(begin_s)
+        self._ends.append(end_s)
+
+    def joined(self) -> list[tuple[float, float]]:
+        """Return them ascending, those that overlap or touch as one."""
+        begins_s, ends_s = np.frombuffer(self._begins), np.frombuffer(self._ends)
+        order = np.argsort(begins_s, kind="stable")
+        begins_s, ends_s = begins_s[order], np.maximum.accumulate(ends_s[order])
+        first = np.flatnonzero(np.append(True, begins_s[1:] > ends_s[:-1]))
+        last = np.append(first[1:], len(begins_s)) - 1
+        return list(zip(begins_s[first].tolist(), ends_s[last].tolist(), strict=True))
 
 
 def _gaps(busy: Sequence[tuple[float, float]], span: tuple[float, float]) -> list[tuple[float, float]]:
@@ -87,16 +103,12 @@ def _gaps(busy: Sequence[tuple[float, float]], span: tuple[float, float]) -> lis
 
 
 def _wait(
-    gap: tuple[float, float], collectives: Sequence[Recorded]
+    gap: tuple[float, float], collectives: Sequence[Recorded], by_end: Sequence[tuple[float, int]]
 ) -> tuple[float, float, tuple[int, ...]] | None:
     """Return the begin and end of the wait in a gap, and the collectives that it is for; None where it is none."""
-    until = bisect.bisect_right(collectives, gap[1], key=lambda one: one.start_s)
-    ending = [
-        (one.end_s, number)
-        for number, one in enumerate(collectives[:until])
-        if gap[0] < one.end_s <= gap[1] and one.start_s < gap[1]
-    ]
-    if not ending or gap[1] - max(ending)[0] > _WAKE_S:
+    first, behind = (bisect.bisect_right(by_end, at_s, key=lambda one: one[0]) for at_s in gap)
+    ending = [one for one in by_end[first:behind] if collectives[one[1]].start_s < gap[1]]
+    if not ending or gap[1] - ending[-1][0] > _WAKE_S:
         return None
     begin_s = max(gap[0], min(collectives[number].start_s for _, number in ending))
-    return begin_s, max(ending)[0], tuple(number for _, number in ending)
+    return begin_s, ending[-1][0], tuple(number for _, number in ending)
