@@ -309,8 +309,10 @@ def _with_several_slow_ranks(task: Task) -> list[Variant]:
     no simulation counts.
     """
     n, slow = task.rank_count, task.conditions.slow_ranks
+    if n > _MOST_PLANNED:
+        return []
     factors = [slow.get(rank, 1.0) for rank in range(n)]
-    if sum(factor > min(factors) for factor in factors) < 2 or n > _MOST_PLANNED:
+    if sum(factor > min(factors) for factor in factors) < 2:
         return []
     body = paced_body(n, slow)
     unit = 2 * (n - 1) / body.transfers
