@@ -12,7 +12,7 @@ import wrong_calls
 
 import hemiola as hm
 from hemiola.errors import ArgumentError, ArgumentTypeError
-from hemiola.workload import resnet_50
+from hemiola.workload import Training, resnet_50
 
 TOPOLOGY = hm.topologies.ring(4, latency_s=1e-6, bandwidth=1e9)
 SCHEDULE = hm.algorithms.all_reduce_ring(4)
@@ -23,6 +23,7 @@ def objects() -> dict[str, object]:
         "Algorithm": hm.algorithms.get("all_reduce_ring"),
         "Model": resnet_50(),
         "Parallel": hm.Parallel(tp=2),
+        "Training": Training(resnet_50()),
         "Collective": SCHEDULE.collective,
         "Plan": hm.plan(TOPOLOGY, "all_reduce", 1024),
         "Pruner": hm.Pruner(0.5),

@@ -109,6 +109,8 @@ def objects(folder: Path) -> dict[str, Any]:
         "Speeds": hm.codecs.Speeds(1e9, 2e9, 3e9),
         "StreamedSynthesis": StreamedSynthesis(4, 2, 0.5, True),
         "Row": hm.sweep(ring, "all_reduce", 4096).rows[0],
+        "StepRow": hm.sweep(ring, workload.Training("resnet-50")).rows[0],
+        "Training": workload.Training("resnet-50", hm.Parallel(zero=3), {0: 0.5}),
         "Sweep": hm.sweep(ring, "all_reduce", [8, 4096]),
         "Synthesis": hm.Synthesis(schedule, 0.5, 0.25, 3, False),
         "Task": task,

@@ -2,6 +2,6 @@
 """Many predictions in one table: topologies × collectives × sizes × algorithms × conditions."""
 
 from hemiola.sweep.sweeping import sweep
-from hemiola.sweep.table import Row, Sweep
+from hemiola.sweep.table import Row, StepRow, Sweep
 
-__all__ = ["Row", "Sweep", "sweep"]
+__all__ = ["Row", "StepRow", "Sweep", "sweep"]

@@ -15,6 +15,7 @@ from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.planner import plan
 from hemiola.simulate import simulate
+from hemiola.sweep.question import Names, Question
 from hemiola.sweep.table import Row
 from hemiola.synthesis import topology_algorithms
 from hemiola.topology.port_speed import port_speed
@@ -46,8 +47,20 @@ class Cell:
     network: str
 
 
-def predicted(cell: Cell) -> list[Row]:
+@dataclass(frozen=True)
+class QuestionCell:
+    """The same of a question beside collectives, which answers with rows of its own."""
+
+    question: Question
+    topology: Topology
+    conditions: Conditions
+    names: Names
+
+
+def predicted(cell: Cell | QuestionCell) -> list[Row]:
     """Return a row for each algorithm of a cell, in their order."""
+    if isinstance(cell, QuestionCell):
+        return list(cell.question._rows(cell.topology, cell.conditions, cell.names))
     bound_s = float(lower_bound(cell.topology, cell.kind, cell.nbytes, cell.conditions, cell.root).seconds)
     return [_row(cell, label, algorithm, bound_s) for label, algorithm in cell.algorithms]
 

@@ -8,13 +8,13 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
-from importlib.metadata import version
+from dataclasses import asdict, astuple
 from pathlib import Path
+from typing import Any
 
 from hemiola._core import Schedule
 from hemiola.errors import FormatError
-from hemiola.sweep.cell import Cell, Own
+from hemiola.sweep.cell import Cell, Own, QuestionCell
 from hemiola.sweep.table import Row, read_rows
 from hemiola.whole_file import check_whole, write_whole
 
@@ -23,23 +23,32 @@ _HEAD = "cells of hemiola.sweep"
 _SAVE_S = 1.0
 
 
-def key_of(cell: Cell) -> str:
+def key_of(cell: Cell | QuestionCell) -> str:
     """Return a digest of a cell's question. A function among the algorithms counts by its label alone."""
-    question = [
-        version("hemiola"),
+    from importlib.metadata import version  # a thirtieth of a second, which most sweeps do not need
+
+    return hashlib.sha256(json.dumps([version("hemiola"), *_told(cell)]).encode()).hexdigest()
+
+
+def _told(cell: Cell | QuestionCell) -> list[Any]:
+    now = [
+        sorted(cell.conditions.late.items()),
+        sorted((str(key), factor) for key, factor in cell.conditions.slow.items()),
+        cell.conditions.density,
+    ]
+    if isinstance(cell, QuestionCell):
+        return [astuple(cell.names), cell.topology.to_yaml(), cell.question._key(), now]
+    return [
         cell.topology_name,
         cell.topology.to_yaml(),
         cell.kind,
         cell.nbytes,
         cell.conditions_name,
-        sorted(cell.conditions.late.items()),
-        sorted((str(key), factor) for key, factor in cell.conditions.slow.items()),
-        cell.conditions.density,
+        now,
         [(label, _known_by(algorithm)) for label, algorithm in cell.algorithms],
         cell.root,
         cell.network,
     ]
-    return hashlib.sha256(json.dumps(question).encode()).hexdigest()
 
 
 def _known_by(algorithm: str | Own) -> str:
@@ -61,11 +70,11 @@ class Record:
         if os.path.exists(path):
             self._rows = _read(Path(path))
 
-    def rows(self, cell: Cell) -> tuple[Row, ...] | None:
+    def rows(self, cell: Cell | QuestionCell) -> tuple[Row, ...] | None:
         """Return the rows of a cell that is done; None where it is not."""
         return self._rows.get(key_of(cell)) if self._rows else None
 
-    def add(self, cell: Cell, rows: Sequence[Row]) -> None:
+    def add(self, cell: Cell | QuestionCell, rows: Sequence[Row]) -> None:
         """Remember that a cell is done, and write it down within a second."""
         if self._path is None:
             return

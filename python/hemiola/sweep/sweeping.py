@@ -16,13 +16,15 @@ from hemiola.bounds import lower_bound
 from hemiola.conditions import Conditions
 from hemiola.errors import ArgumentError
 from hemiola.progress import ProgressBar
-from hemiola.sweep.cell import PLAN, Cell, Own, predicted
+from hemiola.sweep.cell import PLAN, Cell, Own, QuestionCell, predicted
+from hemiola.sweep.question import Names, Question
 from hemiola.sweep.record import Record
 from hemiola.sweep.table import Row, Sweep
 from hemiola.synthesis import topology_algorithms
 
+AnyCell = Cell | QuestionCell
 #: Applies a function to each of some values, in any process, and returns or yields the results in their order.
-Map = Callable[[Callable[[Cell], list[Row]], Iterable[Cell]], Iterable[list[Row]]]
+Map = Callable[[Callable[[AnyCell], list[Row]], Iterable[AnyCell]], Iterable[list[Row]]]
 
 #: Under which a table names the absence of conditions.
 NO_CONDITIONS = "none"
@@ -31,8 +33,8 @@ NO_CONDITIONS = "none"
 @typed
 def sweep(
     topologies: Topology | Sequence[Topology] | Mapping[str, Topology],
-    collectives: Kind | Sequence[Kind],
-    sizes: int | Sequence[int],
+    collectives: Kind | Question | Sequence[Kind | Question] | Mapping[str, Question],
+    sizes: int | Sequence[int] | None = None,
     algorithms: str | Sequence[str] | Mapping[str, Any] = PLAN,
     conditions: Conditions | Sequence[Conditions] | Mapping[str, Conditions] | None = None,
     *,
@@ -46,14 +48,15 @@ def sweep(
     Parameters
     ----------
     topologies : Topology, or several; a mapping names them in the table.
-    collectives : str, a collective such as "all_reduce", or several.
-    sizes : int >= 0, bytes of one rank's buffer, or several.
+    collectives : str, a collective such as "all_reduce", or several. Or a `hemiola.workload.Training`, or several; a
+        mapping names them in the table.
+    sizes : int >= 0, bytes of one rank's buffer, or several. Trainings have none.
     algorithms : "plan" for the planner's choice, a name out of `hemiola.algorithms`, or several. A mapping of labels to
         names, schedules, or functions ``(topology, nbytes) -> Schedule`` brings algorithms of your own. A name is
-        used for its own collective alone.
+        used for its own collective alone. Trainings have a row for each library of `hemiola.whatif`.
     conditions : Conditions, or several; a mapping names them in the table. None: all ranks in time and at full speed.
     root : int, of rooted collectives.
-    network : "fluid" or "fifo", the network model of the simulations.
+    network : "fluid" or "fifo", the network model of the simulations. Trainings know the first one.
     resume : path of a file that keeps each cell as it is done, so that the same call goes on after an interrupt. Delete
         it when a function among `algorithms` changes.
     map : function that applies a function to each of several values and returns the results in order, such as
@@ -61,7 +64,8 @@ def sweep(
 
     Returns
     -------
-    Sweep, a table with a row for each combination. A row whose algorithm cannot run has no time, and says why.
+    Sweep, a table with a row for each combination. A row whose algorithm cannot run has no time, and says why. Of
+    trainings its rows are `hemiola.sweep.StepRow`.
 
     Raises
     ------
@@ -78,7 +82,23 @@ def sweep(
     Cost: a simulation for each row, about 0.1 ms for a ring of 8 ranks; a plan takes up to a second or two. All
     algorithms for one topology, collective, size and set of conditions are predicted in one process.
     """
-    cells = _cells(topologies, collectives, sizes, algorithms, conditions, root, network)
+    networks = _named(topologies, "topology", lambda place, one: one.name or f"topology {place}")
+    situations = _named(
+        Conditions() if conditions is None else conditions,
+        "set of conditions",
+        lambda _, one: ", ".join(one.in_words()) or NO_CONDITIONS,
+    )
+    cells: Sequence[AnyCell]
+    if (questions := _questions(collectives)) is not None:
+        if sizes is not None or (algorithms, root, network) != (PLAN, 0, "fluid"):
+            raise ArgumentError(
+                "sweep: expected sizes, algorithms, a root and a network model of collectives alone"
+            )
+        cells = _question_cells(networks, questions, situations)
+    elif sizes is None:
+        raise ArgumentError("sweep: expected sizes in bytes of collectives, found none")
+    else:
+        cells = _cells(networks, collectives, sizes, algorithms, situations, root, network)
     record = Record(resume)
     try:
         rows = _done(cells, record, map)
@@ -89,7 +109,7 @@ def sweep(
     return Sweep(tuple(rows), network)
 
 
-def _done(cells: Sequence[Cell], record: Record, map: Map) -> list[Row]:
+def _done(cells: Sequence[AnyCell], record: Record, map: Map) -> list[Row]:
     found = [record.rows(cell) for cell in cells]
     left = [place for place, rows in enumerate(found) if rows is None]
     with ProgressBar("sweeping") as bar:
@@ -106,22 +126,50 @@ def _done(cells: Sequence[Cell], record: Record, map: Map) -> list[Row]:
     return [row for rows in found if rows is not None for row in rows]
 
 
+def _questions(asked: Any) -> list[tuple[str, Question]] | None:
+    """Return questions beside collectives by their names; None where collectives are asked for."""
+    if isinstance(asked, str):
+        return None
+    values = (
+        asked.values() if isinstance(asked, Mapping) else [asked] if isinstance(asked, Question) else asked
+    )
+    count = sum(isinstance(one, Question) for one in values)
+    if 0 < count < len(values):
+        raise ArgumentError("sweep: expected collectives or trainings, found both; make a table of each")
+    return _named(asked, "training", lambda _, one: one.name) if count else None
+
+
+def _question_cells(
+    networks: Sequence[tuple[str, Topology]],
+    questions: Sequence[tuple[str, Question]],
+    situations: Sequence[tuple[str, Conditions]],
+) -> list[QuestionCell]:
+    """Return the cells in the table's order; raise where a question cannot be asked."""
+    for (name, topology), (question_name, question), (_, now) in itertools.product(
+        networks, questions, situations
+    ):
+        try:
+            question._check(topology, now)
+        except ArgumentError as error:
+            raise ArgumentError(f"sweep: {question_name} on '{name}': {error}") from None
+    return [
+        QuestionCell(question, topology, now, Names(name, question_name, situation))
+        for (name, topology), (question_name, question), (situation, now) in itertools.product(
+            networks, questions, situations
+        )
+    ]
+
+
 def _cells(
-    topologies: Any,
-    collectives: Kind | Sequence[Kind],
+    networks: Sequence[tuple[str, Topology]],
+    collectives: Any,
     sizes: int | Sequence[int],
     algorithms: Any,
-    conditions: Any,
+    situations: Sequence[tuple[str, Conditions]],
     root: int,
     network: str,
 ) -> list[Cell]:
     """Return the cells in the table's order; raise where the bound of one would."""
-    networks = _named(topologies, "topology", lambda place, one: one.name or f"topology {place}")
-    situations = _named(
-        Conditions() if conditions is None else conditions,
-        "set of conditions",
-        lambda _, one: ", ".join(one.in_words()) or NO_CONDITIONS,
-    )
     kinds = [collectives] if isinstance(collectives, str) else _some(collectives, "collective")
     counts = [sizes] if isinstance(sizes, int) else _some(sizes, "size")
     runners = _runners(algorithms, kinds)

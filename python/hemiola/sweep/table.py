@@ -43,7 +43,22 @@ class Row:
     note: str = ""
 
 
-COLUMNS = tuple(one.name for one in fields(Row))
+@dataclass(frozen=True)
+class StepRow(Row):
+    """One prediction of a training step. `collective` names the training, and `algorithm` the library.
+
+    `nbytes` counts all buffers of the step's collectives of one rank. `chosen` is the step's limit, in a sentence.
+
+    Attributes
+    ----------
+    compute_s, hidden_s, exposed_s, waiting_s : float, seconds as in `hemiola.WhatIf`; None of other libraries.
+    """
+
+    compute_s: float | None = None
+    hidden_s: float | None = None
+    exposed_s: float | None = None
+    waiting_s: float | None = None
+
 
 _LATEX = str.maketrans({char: f"\\{char}" for char in "&%$#_{}"} | {"µ": "\\textmu{}", "×": "$\\times$"})
 
@@ -56,7 +71,8 @@ class Sweep:
 
     Attributes
     ----------
-    rows : tuple of Row, in the order of the question: topology, collective, conditions, size, algorithm.
+    rows : tuple of Row, in the order of the question: topology, collective, conditions, size, algorithm. Of trainings
+        they are of the kind StepRow.
     network : "fluid" or "fifo", the network model of the simulations.
     """
 
@@ -74,12 +90,16 @@ class Sweep:
         return f"<Sweep of {len(self.rows):,} predictions{f', {absent:,} of them not possible' if absent else ''}>"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{_html(name)}</th>" for name in COLUMNS)
+        head = "".join(f"<th>{_html(name)}</th>" for name in self._columns)
         body = "".join(
             "<tr>" + "".join(f"<td>{_html(text)}</td>" for text in _in_words(row)) + "</tr>"
             for row in self.rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return columns_of(type(self.rows[0]) if self.rows else Row)
 
     def best(self) -> tuple[Row, ...]:
         """Pick the fastest row of each question.
@@ -136,7 +156,7 @@ class Sweep:
         """
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(COLUMNS)
+        lines.writerow(self._columns)
         lines.writerows(asdict(row).values() for row in self.rows)
         return _written(text.getvalue(), path)
 
@@ -202,7 +222,16 @@ class Sweep:
 
 def read_rows(lines: list[dict[str, Any]]) -> tuple[Row, ...]:
     """Return rows that were written as JSON objects."""
-    return tuple(Row(**{name: line[name] for name in COLUMNS}) for line in lines)
+    return tuple(_read_row(line, StepRow if "compute_s" in line else Row) for line in lines)
+
+
+def columns_of(kind: type[Row]) -> tuple[str, ...]:
+    """Return the names of a kind of row's columns."""
+    return tuple(one.name for one in fields(kind))
+
+
+def _read_row(line: dict[str, Any], kind: type[Row]) -> Row:
+    return kind(**{name: line[name] for name in columns_of(kind)})
 
 
 def _question(row: Row) -> tuple[str, str, str, str]:
@@ -218,12 +247,10 @@ def _time(seconds: float | None) -> str:
 
 
 def _in_words(row: Row) -> list[str]:
-    words = asdict(row) | {
-        "nbytes": format_bytes(row.nbytes),
-        "seconds": _time(row.seconds),
-        "bound_s": _time(row.bound_s),
-    }
-    return [str(word) for word in words.values()]
+    words = asdict(row) | {"nbytes": format_bytes(row.nbytes)}
+    return [
+        _time(word) if name == "seconds" or name.endswith("_s") else str(word) for name, word in words.items()
+    ]
 
 
 def _html(text: str) -> str:

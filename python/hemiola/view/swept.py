@@ -14,7 +14,7 @@ require("matplotlib")
 from matplotlib.axes import Axes
 
 from hemiola.errors import ArgumentError
-from hemiola.sweep import Row, Sweep
+from hemiola.sweep import Row, StepRow, Sweep
 from hemiola.sweep.sweeping import NO_CONDITIONS
 from hemiola.units import format_bytes
 from hemiola.view import style
@@ -52,7 +52,10 @@ def swept(table: Sweep, columns: int, *, bandwidth: bool = False) -> Swept:
             parts.setdefault((row.collective, row.topology, _situation(row)), []).append(row)
     shared = [len({part[place] for part in parts}) == 1 for place in range(3)]
     named = {_joined(part, shared, False) or part[0]: found for part, found in parts.items()}
-    sizes = sorted({row.nbytes for row in rows})
+    is_of_steps = isinstance(rows[0], StepRow)  # the training says their bytes
+    if bandwidth and is_of_steps:
+        raise ArgumentError("draw: expected a sweep of collectives with bandwidth=True, found training steps")
+    sizes = [] if is_of_steps else sorted({row.nbytes for row in rows})
     refuse_many(len(parts), len(sizes))
     kind, *where = (word if shared[place] else "" for place, word in enumerate(next(iter(parts))))
     told = [word for word in where if word]
@@ -62,7 +65,9 @@ def swept(table: Sweep, columns: int, *, bandwidth: bool = False) -> Swept:
         shape, paint = _over_sizes(named, columns, bandwidth=bandwidth)
     else:
         shape, paint = _of_one_size(named)
-    return Swept(f"{kind or 'Collectives'}, predicted", told, shape, paint)
+    return Swept(
+        f"{kind or ('Training steps' if is_of_steps else 'Collectives')}, predicted", told, shape, paint
+    )
 
 
 def _situation(row: Row) -> str:

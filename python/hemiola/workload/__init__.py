@@ -10,6 +10,18 @@ from hemiola.workload.parallel import Parallel
 from hemiola.workload.prediction import CallCost, WhatIf
 from hemiola.workload.question import whatif
 from hemiola.workload.resnet import resnet_50
+from hemiola.workload.training import Training
 from hemiola.workload.transformer import transformer
 
-__all__ = ["CallCost", "Layer", "Model", "Parallel", "WhatIf", "named", "resnet_50", "transformer", "whatif"]
+__all__ = [
+    "CallCost",
+    "Layer",
+    "Model",
+    "Parallel",
+    "Training",
+    "WhatIf",
+    "named",
+    "resnet_50",
+    "transformer",
+    "whatif",
+]
