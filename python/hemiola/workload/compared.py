@@ -51,6 +51,7 @@ def compared(library: str, topology: Topology, kind: str, nbytes: int, slow: dic
     return min((_timed(name, degraded, kind, nbytes) for name in names), key=lambda one: one.seconds)
 
 
+@lru_cache(maxsize=64)  # libraries have algorithms in common
 def _timed(name: str, topology: Topology, kind: str, nbytes: int) -> Timed:
     n = topology.rank_count
     pattern = name.removeprefix(f"{kind}_")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -24,6 +24,8 @@ from hemiola.workload.timed import Timed
 
 #: Of plans around a late rank: a search with the usual effort takes longer than a question may.
 _LATE_EFFORT = 0.05
+#: Ranks of a group, at most, for which a plan around a late rank is made.
+_MOST_LATE = 256
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Prices:
     parallel: Parallel
     conditions: Conditions
     library: str
+    #: A look into it takes no digest of the topology.
+    _known: dict[tuple[Call, float], Cost] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, call: Call, spread_s: float) -> Cost:
         """Return the cost of a call from its last rank's arrival, so many seconds behind the first.
@@ -72,18 +76,24 @@ class Prices:
     def _after_arrival(self, call: Call) -> float:
         """Return the share of a collective's time that is left where its last rank comes as late as that time.
 
-        It hardly depends on the size: the plan is made for a power of two of bytes.
+        It hardly depends on the size: the plan is made for a power of two of bytes. For large groups none is made: with
+        the effort that a question may take it would not be better than the punctual one.
         """
+        is_large = self.parallel.groups(call.group).shape[1] > _MOST_LATE
+        if is_large and self.library == HEMIOLA:
+            return 1.0
         nbytes = 1 << max(10, call.nbytes.bit_length() - 1)
         alike = replace(call, nbytes=nbytes)
         punctual_s = self._cost(alike, 0.0).seconds
         return min(1.0, self._cost(alike, punctual_s).seconds / punctual_s) if punctual_s else 1.0
 
     def _cost(self, call: Call, late_s: float) -> Cost:
-        return _priced(
-            self.topology, self.parallel, self.conditions, self.library, call.kind, call.nbytes, call.group,
-            call.density, call.skew, late_s,
-        )  # fmt: skip
+        if (call, late_s) not in self._known:
+            self._known[call, late_s] = _priced(
+                self.topology, self.parallel, self.conditions, self.library, call.kind, call.nbytes, call.group,
+                call.density, call.skew, late_s,
+            )  # fmt: skip
+        return self._known[call, late_s]
 
 
 @lru_cache(maxsize=32)

@@ -56,7 +56,12 @@ def _shape(
     topology: Topology, ring_count: int
 ) -> tuple[NDArray[np.int64], list[list[list[int]]], NDArray[np.float64]]:
     """Return how many hops use each link, the links of each ring's hops, and the latency of each hop."""
-    rings = [_hops(topology, ring * _local(topology) // ring_count) for ring in range(ring_count)]
+    pairs = [_hops(topology, ring * _local(topology) // ring_count) for ring in range(ring_count)]
+    known = list(dict.fromkeys(pair for hops in pairs for pair in hops))
+    ways = dict(
+        zip(known, ways_of(topology, known), strict=True)
+    )  # at once: a search serves all hops of its rank
+    rings = [[ways[pair] for pair in hops] for hops in pairs]
     used = np.concatenate([np.asarray(hop, dtype=np.int64) for hops in rings for hop in hops])
     loads = np.bincount(used, minlength=topology.link_count)
     each_s = np.asarray(topology.links)["latency_s"]
@@ -70,8 +75,8 @@ def _local(topology: Topology) -> int:
     return int((nodes == nodes[0]).sum())
 
 
-def _hops(topology: Topology, shift: int) -> list[list[int]]:
-    """Return the links of each hop of a ring that goes through each host from so many places on."""
+def _hops(topology: Topology, shift: int) -> list[tuple[int, int]]:
+    """Return the ranks of each hop of a ring that goes through each host from so many places on."""
     n, nodes = topology.rank_count, topology.nodes
     places = np.arange(n)
     sampled = places if n <= _MOST_RANKS else places[: max(_SAMPLES, 2 * _local(topology))]
@@ -79,4 +84,4 @@ def _hops(topology: Topology, shift: int) -> list[list[int]]:
     size = np.bincount(first, minlength=n)[first]
     order = first + (places - first + shift) % size
     pairs = np.stack([order, np.roll(order, -1)], axis=1)[sampled]
-    return ways_of(topology, [(src, dst) for src, dst in pairs.tolist()])
+    return [(src, dst) for src, dst in pairs.tolist()]
