@@ -41,6 +41,8 @@ def test_the_tables_name_libraries_collectives_and_assumptions(hemiola, file: Pa
         (["--parallel", "tp"], "tp"),
         (["--late", "9=1ms"], "rank 9"),
         (["--overlap-loss", "2"], "overlap_loss"),
+        (["--cores", "-1"], "cores from 0"),
+        (["--untraced", "1s"], "leave untraced_s out"),
         (["--without-nic", "eth9"], "eth9"),
     ],
 )

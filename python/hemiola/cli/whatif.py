@@ -18,7 +18,7 @@ from hemiola.cli.inputs import read_topology
 from hemiola.cli.option_groups import NO_CHANGES, NO_SPEEDS, LinkChanges, LinkSpeeds, with_groups
 from hemiola.cli.output import answer, fitted, printable, table, written
 from hemiola.cli.question import conditions_asked, network_asked
-from hemiola.cli.values import read_conditions
+from hemiola.cli.values import read_conditions, read_seconds
 from hemiola.errors import ArgumentError, FormatError
 from hemiola.units import format_seconds
 from hemiola.workload import Parallel, WhatIf
@@ -79,6 +79,23 @@ def whatif(
             help="Share of its speed that computation loses beside communication, from 0 to below 1.",
         ),
     ] = 0.0,
+    cores: Annotated[
+        int,
+        typer.Option(
+            "--cores",
+            metavar="N",
+            help="Processor cores that all ranks share, as on the hosts of 'hemiola cluster'; 0: each has its own.",
+        ),
+    ] = 0,
+    untraced: Annotated[
+        float,
+        typer.Option(
+            "--untraced",
+            metavar="TIME",
+            parser=options.reads(read_seconds),
+            help="A trace's step on the same ranks without the profiler, which takes time for each operator.",
+        ),
+    ] = 0.0,
     chart: options.Chart = None,
     html: Annotated[
         Path | None,
@@ -99,7 +116,14 @@ def whatif(
     conditions = read_conditions(late, slow, topology.rank_count, density, topology)
     buckets = _read_buckets(bucket or ())
     found = predict(
-        subject, topology, conditions, parallel=parallel, buckets=buckets, overlap_loss=overlap_loss
+        subject,
+        topology,
+        conditions,
+        parallel=parallel,
+        buckets=buckets,
+        overlap_loss=overlap_loss,
+        cores=cores,
+        untraced_s=untraced,
     )
     if chart is not None:
         _draw(found, chart)
@@ -113,6 +137,8 @@ def whatif(
         "subject": printable(subject),
         "buckets": {str(which): how for which, how in buckets.items()},
         "overlap_loss": overlap_loss,
+        "cores": cores,
+        "untraced_s": untraced,
     }
     answer(
         as_json,

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from hemiola.workload.running import Ran
-from hemiola.workload.task import Call, Task
+from hemiola.workload.task import LATE, Call, Task
 
 #: Of sums of times, relative.
 _ROUNDING = 1e-9
@@ -39,7 +39,7 @@ def main_role(ran: Ran) -> str:
     for task, begin_s, end_s in _tasks(ran):
         if task.call is None:
             computed[task.roles[0]] += end_s - begin_s
-    punctual = [role for role in ran.step.roles if not role.endswith(", late")]
+    punctual = [role for role in ran.step.roles if not role.endswith(f", {LATE}")]
     return max(punctual, key=lambda role: computed[role])
 
 
@@ -61,7 +61,7 @@ def account(ran: Ran, role: str) -> Account:
     """
     events: list[tuple[float, int, Call | None]] = []
     for task, begin_s, end_s in _tasks(ran):
-        if role in task.roles and end_s > begin_s and task.label != "late":
+        if role in task.roles and end_s > begin_s and task.label != LATE:
             events += [(begin_s, 1, task.call), (end_s, -1, task.call)]
     events.sort(key=lambda event: (event[0], event[1]))
     computing, before_s = 0, 0.0

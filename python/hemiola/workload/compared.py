@@ -54,6 +54,8 @@ def compared(library: str, topology: Topology, kind: str, nbytes: int, slow: dic
 @lru_cache(maxsize=64)  # libraries have algorithms in common
 def _timed(name: str, topology: Topology, kind: str, nbytes: int) -> Timed:
     n = topology.rank_count
+    if kind == "reduce_scatter" and name.startswith("all_reduce_"):
+        kind = "all_reduce"
     pattern = name.removeprefix(f"{kind}_")
     if pattern == "pccl":
         return _two_levels(name, topology, kind, nbytes)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hemiola.errors import ArgumentError
-from hemiola.workload.task import Program, Step
+from hemiola.workload.task import LATE, Program, Step
 
 #: Classes whose calls join all roles; in the others a late rank's own group waits with it.
 _JOINT = ("world", "dp", "edp")
@@ -33,9 +33,9 @@ def with_late_rank(step: Step, seconds: float) -> Step:
         raise ArgumentError(
             f"expected a step of one role to add a late rank to, found {len(step.roles)} roles"
         )
-    roles = (step.roles[0], f"{step.roles[0]}, late")
+    roles = (step.roles[0], f"{step.roles[0]}, {LATE}")
     program = Program()
-    begin = program.compute(roles[1], seconds, label="late")
+    begin = program.compute(roles[1], seconds, label=LATE)
     places: dict[tuple[str, int], int] = {}
     for number, task in enumerate(step.tasks):
         is_joint = task.call is not None and task.call.group in _JOINT

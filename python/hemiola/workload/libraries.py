@@ -6,8 +6,8 @@ from __future__ import annotations
 from hemiola._core import Topology
 
 #: The libraries of a comparison, in the order of reports. The bound is none, but is priced like one.
-HEMIOLA, RING, NCCL, PCCL, BOUND = "hemiola", "ring", "nccl-like", "pccl-like", "bound"
-OTHERS = (RING, NCCL, PCCL)
+HEMIOLA, RING, NCCL, PCCL, GLOO, BOUND = "hemiola", "ring", "nccl-like", "pccl-like", "gloo-like", "bound"
+OTHERS = (RING, NCCL, PCCL, GLOO)
 LIBRARIES = (HEMIOLA, *OTHERS, BOUND)
 
 _RINGS = {
@@ -29,6 +29,11 @@ _PCCL = {
     "all_gather": ("all_gather_recursive_doubling",),
     "reduce_scatter": ("reduce_scatter_recursive_halving",),
 }
+_GLOO = {
+    "reduce_scatter": ("all_reduce_ring",),
+    "all_to_all": ("all_to_all_direct",),
+    "broadcast": ("broadcast_binomial",),
+}
 _OF_HOSTS = ("all_reduce", "all_gather", "reduce_scatter")
 
 
@@ -48,7 +53,8 @@ def algorithms_of(library: str, kind: str, topology: Topology) -> tuple[str, ...
     Notes
     -----
     ring: one ring, and rounds of one partner in an all-to-all. nccl-like: rings over all NICs, double binary trees,
-    direct exchanges [nccl2015]. pccl-like: rings inside hosts, halving and doubling between them [PCCL, §4].
+    direct exchanges [nccl2015]. pccl-like: rings inside hosts, halving and doubling between them [PCCL, §4]. gloo-like:
+    one ring, and a reduce-scatter is an all-reduce of which each rank keeps its part, as in PyTorch's process group.
     """
     counts = ranks_of_hosts(topology)
     is_of_hosts = kind in _OF_HOSTS and len(counts) > 1 and len(set(counts)) == 1 and counts[0] > 1
@@ -57,7 +63,7 @@ def algorithms_of(library: str, kind: str, topology: Topology) -> tuple[str, ...
         return rings + _NCCL.get(kind, _RINGS[kind])
     if library == PCCL:
         return (f"{kind}_pccl",) if is_of_hosts else _PCCL.get(kind, _NCCL.get(kind, _RINGS[kind]))
-    return _RINGS[kind]
+    return _GLOO.get(kind, _RINGS[kind]) if library == GLOO else _RINGS[kind]
 
 
 def ranks_of_hosts(topology: Topology) -> list[int]:

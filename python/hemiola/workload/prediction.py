@@ -61,7 +61,7 @@ class WhatIf:
     waiting_s : float, seconds in which it waits for a late rank, or for another pipeline stage.
     role : str, the main role: the one that computes longest.
     calls : tuple of CallCost, the most exposed first.
-    others : mapping of library to the step's seconds with its schedules: "ring", "nccl-like", "pccl-like".
+    others : mapping of library to the step's seconds with its schedules: "ring", "nccl-like", "pccl-like", "gloo-like".
     bound_s : float, the step's seconds if every collective took its lower bound.
     limit : str, what the step waits for, in a sentence.
     assumptions : tuple of str, sentences.

@@ -15,6 +15,7 @@ from hemiola.errors import ArgumentError
 from hemiola.topology.named_nics import settled
 from hemiola.workload.accounting import Account, account, main_role
 from hemiola.workload.buckets import EIGHT_BITS, Form, sent_as
+from hemiola.workload.cores import Cores, ranks_of_roles
 from hemiola.workload.lateness import with_late_rank
 from hemiola.workload.libraries import BOUND, HEMIOLA, LIBRARIES, OTHERS
 from hemiola.workload.model import Model
@@ -25,6 +26,7 @@ from hemiola.workload.programs import step_of
 from hemiola.workload.reading import model_or_step
 from hemiola.workload.running import Ran, run
 from hemiola.workload.task import SEND, Call, Step
+from hemiola.workload.untraced import untraced
 
 #: The share of a step above which one thing is its limit.
 _MOST_OF_IT = 0.5
@@ -38,11 +40,11 @@ _ASSUMPTIONS = (
     "one ring. "
     "nccl-like: the faster of rings over all NICs and double binary trees. pccl-like: rings inside hosts, "
     "halving and "
-    "doubling between them.",
+    "doubling between them. gloo-like: one ring, and a reduce-scatter is a whole all-reduce.",
 )
 
 
-def _assumptions(step: Step, now: Conditions, *, is_quantized: bool) -> tuple[str, ...]:
+def _assumptions(step: Step, now: Conditions, cores: int, *, is_quantized: bool) -> tuple[str, ...]:
     """Return what is assumed of every question, and of this one."""
     late = ("Other libraries do nothing before a late rank comes.",) if now.late else ()
     sparse = (
@@ -51,7 +53,12 @@ def _assumptions(step: Step, now: Conditions, *, is_quantized: bool) -> tuple[st
         else ()
     )
     eighth = ("The codec of eight bits takes no time, and every library has it.",) if is_quantized else ()
-    return (*step.assumptions, *_ASSUMPTIONS, *late, *sparse, *eighth)
+    shared = (
+        (f"All ranks share {cores} cores, a thread each. A rank that waits leaves its core to the others.",)
+        if cores
+        else ()
+    )
+    return (*step.assumptions, *_ASSUMPTIONS, *late, *sparse, *eighth, *shared)
 
 
 @typed
@@ -63,6 +70,8 @@ def whatif(
     parallel: Parallel | None = None,
     buckets: Mapping[int | str, float | str] | None = None,
     overlap_loss: float = 0.0,
+    cores: int = 0,
+    untraced_s: float = 0.0,
 ) -> WhatIf:
     """Predict a training step on a network, and the gain of Hemiola's schedules.
 
@@ -78,6 +87,10 @@ def whatif(
         a bucket's number, counted from 0 in the order in which a stage sends them, or a class of groups: "dp", "edp"
         (experts) or "world". Without one the conditions' density and `Parallel.quantized` hold.
     overlap_loss : float in [0, 1), the share of its speed that computation loses beside communication.
+    cores : int >= 0, processor cores that all ranks share, as on one machine or on the hosts of `hemiola cluster`. The
+        times of computation are those while all ranks compute. 0: each rank has its own.
+    untraced_s : float >= 0, seconds of a trace's step on the same ranks without the profiler, which takes time for each
+        operator; 0: as recorded.
 
     Returns
     -------
@@ -101,13 +114,20 @@ def whatif(
     """
     told = conditions or Conditions()
     check(topology, told, overlap_loss)
+    _check_machine(cores, untraced_s)
     network, now = settled(topology, told)
     split = (parallel or Parallel()).on(topology.rank_count)
     asked = model_or_step(trace_or_model) if not isinstance(trace_or_model, Model | Step) else trace_or_model
+    if untraced_s:
+        asked = untraced(asked, untraced_s)
     told_of = buckets or {}
     step = sent_as(_step(asked, split, now), Form(now.density, split.quantized), told_of)
     prices = {library: Prices(network, split, now, library) for library in LIBRARIES}
-    ran = {library: run(step, price, overlap_loss=overlap_loss) for library, price in prices.items()}
+    shared = Cores(cores, ranks_of_roles(step.roles, topology.rank_count)) if cores else None
+    ran = {
+        library: run(step, price, overlap_loss=overlap_loss, cores=shared)
+        for library, price in prices.items()
+    }
     own = ran[HEMIOLA]
     role = main_role(own)
     spent = account(own, role)
@@ -129,9 +149,16 @@ def whatif(
         {name: ran[name].seconds for name in OTHERS},
         ran[BOUND].seconds,
         _limit(own, spent, calls, now, prices[BOUND]),
-        _assumptions(step, now, is_quantized=is_quantized),
+        _assumptions(step, now, cores, is_quantized=is_quantized),
         own,
     )
+
+
+def _check_machine(cores: int, untraced_s: float) -> None:
+    if not (untraced_s >= 0 and math.isfinite(untraced_s)):
+        raise ArgumentError(f"whatif: expected untraced_s of 0 seconds or more, found {untraced_s}")
+    if cores < 0:
+        raise ArgumentError(f"whatif: expected cores from 0, found {cores}")
 
 
 def check(topology: Topology, told: Conditions, overlap_loss: float) -> None:

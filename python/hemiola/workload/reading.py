@@ -12,7 +12,7 @@ from hemiola.workload import models
 from hemiola.workload.model import Model
 from hemiola.workload.readers.astra_text import is_astra_text, read_astra_text
 from hemiola.workload.readers.chakra import is_chakra, read_chakra
-from hemiola.workload.readers.pytorch import pairs_of, read_pytorch
+from hemiola.workload.readers.pytorch import pairs_of, read_pytorch, read_pytorch_ranks
 from hemiola.workload.task import Step
 
 #: Characters that tell a file's form.
@@ -85,4 +85,4 @@ def _of_folder(path: Path) -> Step:
     pairs = list(pairs_of(path))
     if not pairs:
         Place(f"'{path}'").fail("expected traces of PyTorch's profiler (*.json) in this folder, found none")
-    return read_pytorch(*next((pair for pair in pairs if pair[1] is not None), pairs[0]))
+    return read_pytorch_ranks([pair for pair in pairs if pair[1] is not None] or pairs)

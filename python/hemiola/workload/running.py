@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hemiola.workload.cores import Cores
 from hemiola.workload.sharing import shared_rates
-from hemiola.workload.task import SEND, Call, Step, Task
+from hemiola.workload.task import LATE, SEND, Call, Step, Task
 
 #: Work that is so little is done; of rounding.
 _DONE_S = 1e-15
@@ -53,8 +54,9 @@ class Ran:
 class _Run:
     """The state of a run between two events."""
 
-    def __init__(self, step: Step, price: Price, overlap_loss: float) -> None:
+    def __init__(self, step: Step, price: Price, overlap_loss: float, cores: Cores | None) -> None:
         self._tasks, self._price, self._speed_beside = step.tasks, price, 1.0 - overlap_loss
+        self._cores = cores
         self._needs = [set(task.needs) for task in step.tasks]
         last: dict[tuple[str, str], int] = {}
         for place, task in enumerate(step.tasks):
@@ -124,10 +126,15 @@ class _Run:
         """Return the speed of each running task; calls share links with those of the same roles."""
         calls = [place for place in self._left if self._tasks[place].call is not None]
         busy = {role for place in calls for role in self._tasks[place].roles}
-        rates = {
-            place: self._speed_beside if self._tasks[place].roles[0] in busy else 1.0
+        delays = {place: 1.0 for place in self._left if self._tasks[place].label == LATE}
+        computing = {
+            place: self._tasks[place].roles[0]
             for place in self._left
-            if self._tasks[place].call is None
+            if self._tasks[place].call is None and place not in delays
+        }
+        speed = self._cores.speed(computing.values()) if self._cores is not None else 1.0
+        rates = delays | {
+            place: speed * (self._speed_beside if role in busy else 1.0) for place, role in computing.items()
         }
         for together in _joined(calls, self._tasks):
             rates.update(zip(together, self._shared(together), strict=True))
@@ -157,7 +164,7 @@ def _joined(calls: list[int], tasks: tuple[Task, ...]) -> list[list[int]]:
     return [members for _, members in found]
 
 
-def run(step: Step, price: Price, *, overlap_loss: float = 0.0) -> Ran:
+def run(step: Step, price: Price, *, overlap_loss: float = 0.0, cores: Cores | None = None) -> Ran:
     """Run a step.
 
     Parameters
@@ -165,6 +172,7 @@ def run(step: Step, price: Price, *, overlap_loss: float = 0.0) -> Ran:
     step : Step.
     price : callable that prices a call, given by how many seconds its last role comes behind its first.
     overlap_loss : float in [0, 1), the share of its speed that computation loses beside communication of its role.
+    cores : Cores, optional, which ranks share; by default each rank has its own.
 
     Returns
     -------
@@ -174,6 +182,6 @@ def run(step: Step, price: Price, *, overlap_loss: float = 0.0) -> Ran:
     -----
     O(tasks × running tasks), a few microseconds each.
     """
-    state = _Run(step, price, overlap_loss)
+    state = _Run(step, price, overlap_loss, cores)
     state.run()
     return Ran(step, float(state.end_s.max(initial=0.0)), state.begin_s, state.end_s)

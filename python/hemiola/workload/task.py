@@ -10,6 +10,8 @@ from hemiola.errors import ArgumentError
 
 #: The kind of a message from each rank of one pipeline stage to the same rank of the next.
 SEND = "send"
+#: The label of a task that is no computation, but a late rank's delay. The name of its role ends with it.
+LATE = "late"
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Step:
     assumptions : tuple of str, sentences.
     tensor_ranks : int, the ranks of a tensor group where a trace has such; 0: none, or any number.
     element_bytes : int, bytes of an element of a gradient; 0: a trace does not tell them.
+    recorded_s : float, the seconds that the step took under a profiler; 0: nobody has recorded it.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Step:
     assumptions: tuple[str, ...] = ()
     tensor_ranks: int = 0
     element_bytes: int = 0
+    recorded_s: float = 0.0
 
     def calls(self) -> list[Call]:
         """Return its different calls, in the order of their first use."""

@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's traces: that of its profiler (Kineto), and its ExecutionTraceObserver's, which has the sizes.
 
-`rf_id` of a node is "Record function id" of an event. On GPUs the profiler's trace has sizes, too, and is enough."""
+`rf_id` of a node is "Record function id" of an event. With ``record_shapes``, and on GPUs, the profiler's trace has
+sizes, too, and is enough."""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hemiola.topology.place import Place, quote
 from hemiola.workload.readers.json_stream import JsonStream
-from hemiola.workload.readers.pytorch_calls import Sent, kind_of, sent_by_kernel, sent_by_node
+from hemiola.workload.readers.pytorch_calls import (
+    Sent,
+    element_bytes_of,
+    kind_of,
+    sent_by_kernel,
+    sent_by_node,
+    sent_by_shapes,
+)
+from hemiola.workload.readers.pytorch_works import Done, Started, matched
+from hemiola.workload.readers.slowest import slowest
 from hemiola.workload.readers.timeline import Recorded, Spans, step_of_timeline
 from hemiola.workload.task import Call, Step
 
@@ -22,6 +32,10 @@ _STEP = "ProfilerStep#"
 _US = 1e-6
 #: Threads or streams whose work overlaps are one timeline.
 _MOST_EVENTS = 50_000_000
+#: Ranks of a folder whose traces are read.
+_MOST_RANKS = 16
+#: Of an element whose type no event tells.
+_ELEMENT_BYTES = 4
 
 
 @dataclass
@@ -30,13 +44,35 @@ class _Trace:
 
     rank_count: int = 0
     rank: int = 0
-    operators: Spans = field(default_factory=Spans)
+    #: By thread, without those that only call others.
+    operators: dict[Any, Spans] = field(default_factory=lambda: defaultdict(Spans))
     kernels: Spans = field(default_factory=Spans)
     steps: list[tuple[float, float]] = field(default_factory=list)
-    #: Starts of collectives on the host by record function id, and the ends of their work.
-    started: dict[int, tuple[str, float, float]] = field(default_factory=dict)
-    done: list[tuple[str, float, float]] = field(default_factory=list)
+    #: Collectives on the host, and their work.
+    started: list[Started] = field(default_factory=list)
+    done: list[Done] = field(default_factory=list)
     on_device: list[tuple[Sent, float, float]] = field(default_factory=list)
+    #: Threads that start collectives; where there are any, others work for a backend.
+    threads: set[Any] = field(default_factory=set)
+
+    def busy(self) -> list[tuple[float, float]]:
+        """Return the time in which the rank has worked, ascending."""
+        if self.kernels:
+            return self.kernels.joined()
+        found = Spans()
+        for thread, spans in self.operators.items():
+            if thread in self.threads or not self.threads:
+                found.extend(spans)
+        return found.joined()
+
+
+@dataclass
+class _Recording:
+    """One rank's traces, and the collectives in them by their starts."""
+
+    profile: Path
+    trace: _Trace
+    collectives: list[Recorded]
 
 
 def read_pytorch(profile: Path, execution: Path | None) -> Step:
@@ -45,7 +81,8 @@ def read_pytorch(profile: Path, execution: Path | None) -> Step:
     Parameters
     ----------
     profile : Path of a file of ``profile.export_chrome_trace``.
-    execution : Path of a file of ``ExecutionTraceObserver``, of the same process; None: none, as on GPUs.
+    execution : Path of a file of ``ExecutionTraceObserver``, of the same process; None: none, as on GPUs, or where the
+        profile has shapes.
 
     Returns
     -------
@@ -63,20 +100,68 @@ def read_pytorch(profile: Path, execution: Path | None) -> Step:
     -----
     Streams the files: memory grows by 16 bytes for each event, and by some 500 for each collective.
     """
+    recording = _recording(profile, execution)
+    middle = _middle([end_s - begin_s for begin_s, end_s in recording.trace.steps])
+    told = f"Rank {recording.trace.rank}'s recorded work stands for all ranks."
+    return _step(recording, middle, told)
+
+
+def read_pytorch_ranks(pairs: Sequence[tuple[Path, Path | None]]) -> Step:
+    """Read the traces of several ranks of one training; the parameters of each are those of `read_pytorch`.
+
+    Returns
+    -------
+    Step, of each part the slowest rank's, of the first 16 ranks. Where the ranks have marked different steps, or run
+    different collectives, the first rank stands for all.
+
+    Raises
+    ------
+    FormatError, OSError
+        as `read_pytorch`.
+    """
+    recordings = [_recording(*pair) for pair in pairs[:_MOST_RANKS]]
+    counts = {len(one.trace.steps) for one in recordings}
+    if len(recordings) == 1 or len(counts) > 1:
+        return read_pytorch(*pairs[0])
+    spans = zip(*(one.trace.steps for one in recordings), strict=True)
+    middle = _middle([max(end_s - begin_s for begin_s, end_s in of_ranks) for of_ranks in spans])
+    told = f"In each part of the step the slowest of {len(recordings)} recorded ranks counts."
+    found = slowest([_step(one, middle, told) for one in recordings])
+    return read_pytorch(*pairs[0]) if found is None else found
+
+
+def _recording(profile: Path, execution: Path | None) -> _Recording:
     trace = _profile(profile)
     sizes = _sizes(execution) if execution is not None else {}
     where = Place(f"'{profile}'")
     if not trace.operators and not trace.kernels:
         where.fail("expected events of operators or kernels ('cat': 'cpu_op', 'kernel'), found none")
-    recorded = _recorded(trace, sizes, where)
-    busy = (trace.kernels or trace.operators).joined()
-    span, told = _span(trace, busy)
-    inside = [one for one in recorded if span[0] <= one.start_s < span[1]]
+    return _Recording(profile, trace, _recorded(trace, sizes, where))
+
+
+def _middle(lengths: Sequence[float]) -> int:
+    """Return the place of the middle one by length; -1 where there is none."""
+    by_length = sorted(range(len(lengths)), key=lambda place: lengths[place])
+    return by_length[(len(lengths) - 1) // 2] if by_length else -1
+
+
+def _step(recording: _Recording, marked: int, told: str) -> Step:
+    """Return one of the marked steps; all of the trace where none is marked."""
+    trace, busy = recording.trace, recording.trace.busy()
+    if marked < 0:
+        span = busy[0][0], busy[-1][1]
+        chosen = "The trace marks no steps (ProfilerStep): all of it counts as one."
+    else:
+        span = trace.steps[marked]
+        chosen = f"The middle one of {len(trace.steps)} marked steps by length is predicted."
+    inside = [one for one in recording.collectives if span[0] <= one.start_s < span[1]]
+    profile = recording.profile
     named = profile.stem if trace.rank_count == 0 else f"{profile.stem}, {trace.rank_count} ranks"
     step = step_of_timeline(
-        named, [one for one in busy if span[0] <= one[0] and one[1] <= span[1]], inside, span, told
+        named, [one for one in busy if span[0] <= one[0] and one[1] <= span[1]], inside, span, (told, chosen)
     )
-    return replace(step, tensor_ranks=_tensor_ranks(trace, where))
+    tensor_ranks = _tensor_ranks(trace, Place(f"'{profile}'"))
+    return replace(step, tensor_ranks=tensor_ranks, recorded_s=span[1] - span[0])
 
 
 def _profile(path: Path) -> _Trace:
@@ -115,11 +200,22 @@ def _keep(trace: _Trace, event: dict[str, Any], where: Place) -> None:
         elif sent is not None:
             trace.on_device.append((sent, *span))
     elif kind == "cpu_op":
-        trace.operators.add(*span)
+        if not _only_calls(name):
+            trace.operators[event.get("tid")].add(*span)
         if (of := kind_of(name)) is not None:
-            trace.started[int(told.get("Record function id", -1 - len(trace.started)))] = of, *span
-    elif kind == "user_annotation" and ":" in name and not name.startswith("##"):
-        trace.done.append((name.rpartition(":")[2], *span))
+            trace.threads.add(event.get("tid"))
+            number = int(told.get("Record function id", 0))
+            trace.started.append(Started(number, of, *span, sent_by_shapes(of, told)))
+    elif kind == "user_annotation" and name.count(":") == 1:
+        trace.done.append(Done(name.rpartition(":")[2], *span, element_bytes_of(told)))
+
+
+def _only_calls(name: str) -> bool:
+    """Say whether an operator is a node of autograd: all work in it is that of operators which it calls.
+
+    A hook may wait in it, too: FSDP2's, for a reduce-scatter."""
+    is_node = "::" not in name and name.rstrip("0123456789").endswith("Backward")
+    return is_node or name.startswith(("autograd::", "torch::autograd::"))
 
 
 def _sizes(path: Path) -> dict[int, Sent]:
@@ -144,23 +240,20 @@ def _recorded(trace: _Trace, sizes: dict[int, Sent], where: Place) -> list[Recor
             Recorded(_call(sent, trace, where), begin_s, end_s) for sent, begin_s, end_s in trace.on_device
         ]
         return sorted(found, key=lambda one: one.start_s)
-    ends: dict[str, deque[tuple[float, float]]] = defaultdict(deque)
-    for kind, begin_s, end_s in sorted(trace.done, key=lambda one: one[1]):
-        ends[kind.replace("_", "")].append((begin_s, end_s))
     found = []
-    for number, (kind, begin_s, end_s) in sorted(trace.started.items(), key=lambda one: one[1][1]):
-        if number not in sizes:
+    for one, work in matched(trace.started, trace.done):
+        sent = sizes.get(one.number, one.sent)
+        if sent is None:
             where.fail(
-                f"expected the size of the {kind} with record function id {number} in an execution trace, "
-                "found none; "
-                "record one of the same run (torch.profiler.ExecutionTraceObserver), and keep both in one "
-                "folder"
+                f"expected the size of the {one.kind} with record function id {one.number}, found none; record with "
+                "profile(record_shapes=True), or keep an execution trace of the same run "
+                "(torch.profiler.ExecutionTraceObserver) in the same folder"
             )
-        mine = ends[kind.replace("_", "")]
-        while mine and mine[0][0] < begin_s:
-            mine.popleft()
-        done_s = mine.popleft()[1] if mine else end_s
-        found.append(Recorded(_call(sizes[number], trace, where), begin_s, done_s))
+        if sent.is_in_elements:
+            size = work.element_bytes if work is not None else _ELEMENT_BYTES
+            sent = Sent(sent.kind, sent.nbytes * size, sent.ranks)
+        done_s = one.end_s if work is None else work.end_s
+        found.append(Recorded(_call(sent, trace, where), one.begin_s, done_s))
     return found
 
 
@@ -185,22 +278,6 @@ def _tensor_ranks(trace: _Trace, where: Place) -> int:
     if len(sizes) > 1:
         where.fail(f"expected groups of neighbours of one size, found {', '.join(map(str, sorted(sizes)))}")
     return max(sizes, default=0)
-
-
-def _span(trace: _Trace, busy: list[tuple[float, float]]) -> tuple[tuple[float, float], tuple[str, ...]]:
-    """Return the step to predict, and what is assumed of it."""
-    told = (f"Rank {trace.rank}'s recorded work stands for all ranks.",)
-    if not trace.steps:
-        return (busy[0][0], busy[-1][1]), (
-            *told,
-            "The trace marks no steps (ProfilerStep): all of it counts as one.",
-        )
-    by_length = sorted(trace.steps, key=lambda one: one[1] - one[0])
-    begin_s, end_s = by_length[(len(by_length) - 1) // 2]
-    return (begin_s, end_s), (
-        *told,
-        f"The middle one of {len(by_length)} marked steps by length is predicted.",
-    )
 
 
 def pairs_of(folder: Path) -> Iterator[tuple[Path, Path | None]]:

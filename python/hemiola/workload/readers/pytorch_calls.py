@@ -37,11 +37,14 @@ _SIZES = {
 
 @dataclass(frozen=True)
 class Sent:
-    """A collective as a trace has it: its kind, the bytes of one rank's buffer, and its group's ranks; () for all."""
+    """A collective as a trace has it: its kind, the bytes of one rank's buffer, and its group's ranks; () for all.
+
+    Lists of tensors are recorded without their type: their size is in elements."""
 
     kind: str
     nbytes: int
     ranks: tuple[int, ...] = ()
+    is_in_elements: bool = False
 
 
 def kind_of(name: str) -> str | None:
@@ -62,6 +65,26 @@ def sent_by_node(node: Mapping[str, Any]) -> Sent | None:
         for shape, of_type in zip(part.get("shapes", ()), part.get("types", ()), strict=False):
             sizes.append(_bytes_of(shape, str(of_type)))
     return Sent(kind, max(sizes, default=0))
+
+
+def sent_by_shapes(kind: str, told: Mapping[str, Any]) -> Sent | None:
+    """Return the collective of an operator whose shapes the profiler has recorded; None where it has not."""
+    sizes = [0]
+    elements = [0]
+    for shape, of_type in zip(told.get("Input Dims", ()), told.get("Input type", ()), strict=False):
+        if of_type == "TensorList":
+            elements.append(sum(_elements(one) for one in shape if isinstance(one, Sequence)))
+        elif isinstance(of_type, str) and of_type.lower() in _SIZES:
+            sizes.append(_elements(shape) * _SIZES[of_type.lower()])
+    if max(elements) > 0:
+        return Sent(kind, max(elements), is_in_elements=True)
+    return Sent(kind, max(sizes)) if max(sizes) > 0 else None
+
+
+def element_bytes_of(told: Mapping[str, Any]) -> int:
+    """Return the bytes of an element of the first tensor of an event; 4 where its type is not told."""
+    types = [str(one).lower() for one in told.get("Input type", ())]
+    return next((_SIZES[one] for one in types if one in _SIZES), 4)
 
 
 def sent_by_kernel(told: Mapping[str, Any]) -> Sent | None:
@@ -91,7 +114,11 @@ def _bytes_of(shape: object, of_type: str) -> int:
         )
     if not of_type.startswith("Tensor(") or not isinstance(shape, Sequence):
         return 0
+    return _elements(shape) * _SIZES.get(of_type.removeprefix("Tensor(").rstrip(")").lower(), 4)
+
+
+def _elements(shape: Sequence[object]) -> int:
     elements = 1
     for length in shape:
         elements *= length if isinstance(length, int) else 1
-    return elements * _SIZES.get(of_type.removeprefix("Tensor(").rstrip(")").lower(), 4)
+    return elements

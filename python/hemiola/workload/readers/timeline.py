@@ -13,7 +13,7 @@ import numpy as np
 from hemiola.workload.task import Call, Program, Step
 
 #: A wait for a collective ends at most so long after the collective, in seconds: a thread must wake up.
-_WAKE_S = 2e-3
+_WAKE_S = 10e-3
 #: A gap that is so short is no wait.
 _GAP_S = 20e-6
 
@@ -47,7 +47,7 @@ def step_of_timeline(
     Returns
     -------
     Step of one role. A gap of the work is a wait where a collective was under way in it and the work went on within
-    2 ms of its end; all other time is computation. The step ends when all of its collectives are done.
+    10 ms of its end; all other time is computation. The step ends when all of its collectives are done.
     """
     by_end = sorted((one.end_s, number) for number, one in enumerate(collectives))
     found = [_wait(gap, collectives, by_end) for gap in _gaps(busy, span)]
@@ -84,6 +84,10 @@ class Spans:
     def add(self, begin_s: float, end_s: float) -> None:
         self._begins.append(begin_s)
         self._ends.append(end_s)
+
+    def extend(self, others: Spans) -> None:
+        self._begins.extend(others._begins)
+        self._ends.extend(others._ends)
 
     def joined(self) -> list[tuple[float, float]]:
         """Return them ascending, those that overlap or touch as one."""
