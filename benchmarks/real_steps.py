@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real training steps, predicted: DDP and FSDP2 of a GPT of 11 million parameters on this repository's text.
+
+Four ranks: on this machine, and on 2 × 2 and 4 × 1 namespace hosts at 200 Mbit/s and 1 Gbit/s. Each setting runs with
+gloo and with Hemiola; in some a rank is late, or a NIC slow. `hemiola.whatif` predicts all of them from one trace of
+each split, recorded on this machine without faults, and from what `hemiola calibrate` measures of each network. Goals:
+a median error of at most 10 %, a worst of 20 %, and Hemiola's gain over gloo within 10 points of the promised one.
+
+    python benchmarks/real_steps.py [--steps 5] [--folder DIR] [--json] [--write]
+
+Needs root, or a kernel on which users may make namespaces. Takes about 12 minutes. --folder keeps traces, networks and
+times; --again predicts from such a folder anew, and measures nothing. Exit code 1 where a goal is missed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import hemiola as hm
+import history
+from hemiola.cluster import Cluster
+from hemiola.machine.capacity import describe_machine
+from hemiola.whole_file import write_whole
+from hemiola.workload.reading import model_or_step
+from meeting import run_job
+from real_steps_page import page
+from real_steps_rows import (
+    LATE_S,
+    LIBRARIES,
+    LOCAL,
+    PLACES,
+    SLOWER,
+    SPLITS,
+    Place,
+    Row,
+    Setting,
+    predicted,
+    row_of,
+    settings,
+    steps_of,
+    summary,
+    table_lines,
+)
+
+RANK_SCRIPT = Path(__file__).with_name("real_steps_rank.py")
+PAGE = RANK_SCRIPT.parent.parent / "docs/results/real-steps.md"
+#: What each library's ranks of one host exchange messages by, as HEMIOLA_WIRE says it.
+WIRES = {"gloo": "tcp", "hemiola": "auto"}
+BATCH = 8
+#: A rank whose core another program keeps is not lost: seconds of its silence.
+SILENCE = "30"
+#: Steps before those that count; with a slow NIC so many that Hemiola has noticed it.
+WARM, WARM_SLOW = 2, 5
+#: Traced.
+RECORDED = 5
+
+
+class Job:
+    """Four ranks that wait for orders, and what they print to their error output."""
+
+    def __init__(self, processes: Sequence[subprocess.Popen[str]], said: Sequence[IO[str]]) -> None:
+        self._processes, self._said = processes, said
+        self._answers()
+
+    def ask(self, **order: Any) -> list[dict[str, Any]]:
+        """Give all ranks an order, and return their answers."""
+        for process in self._processes:
+            assert process.stdin is not None
+            print(json.dumps(order), file=process.stdin, flush=True)
+        return self._answers()
+
+    def _answers(self) -> list[dict[str, Any]]:
+        lines = [process.stdout.readline() for process in self._processes if process.stdout is not None]
+        if not all(lines):
+            rank = lines.index("")
+            self._said[rank].seek(0)
+            raise RuntimeError(
+                f"rank {rank} has ended: {self._said[rank].read().strip()[-2000:] or 'silently'}"
+            )
+        return [json.loads(line) for line in lines]
+
+
+@contextmanager
+def job_on(place: Place, cluster: Cluster | None) -> Iterator[Job]:
+    """Start the ranks; end them with the block."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    shared = {
+        "WORLD_SIZE": str(place.ranks),
+        "LOCAL_WORLD_SIZE": str(place.per_host),
+        "MASTER_ADDR": cluster.hosts[0].ipv4 if cluster else "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "OMP_NUM_THREADS": "1",
+        "HEMIOLA_SILENCE": SILENCE,
+        "GLOO_SOCKET_IFNAME": "eth0" if cluster else "lo",
+    }
+    processes: list[subprocess.Popen[str]] = []
+    with ExitStack() as files:
+        said = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(place.ranks)]
+        try:
+            for rank, errors in enumerate(said):
+                own = {"RANK": str(rank), "LOCAL_RANK": str(rank % place.per_host)}
+                how: dict[str, Any] = {"env": os.environ | shared | own, "text": True, "stderr": errors}
+                how |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+                command = [sys.executable, str(RANK_SCRIPT)]
+                host = rank // place.per_host
+                processes.append(
+                    cluster.start(host, command, **how) if cluster else subprocess.Popen(command, **how)
+                )
+            yield Job(processes, said)
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+
+
+def network_file(folder: Path, place: Place, library: str) -> Path:
+    """Return the name of a network's file; ranks that have a host each know one wire only."""
+    wire = WIRES[library] if place.per_host > 1 else "tcp"
+    return folder / f"{place.hosts}x{place.per_host}-{place.rate or 'local'}-{wire}.yaml"
+
+
+def calibrate(place: Place, cluster: Cluster | None, folder: Path) -> None:
+    """Let `hemiola calibrate` measure the network of each wire."""
+    for library in LIBRARIES:
+        path = network_file(folder, place, library)
+        if path.exists():
+            continue
+        wire = [f"HEMIOLA_WIRE={WIRES[library]}", f"HEMIOLA_SILENCE={SILENCE}"]
+        measure = ["-m", "hemiola", "calibrate", "-o", str(path)]
+        if cluster is None:
+            launch = [sys.executable, "-m", "hemiola", "launch", "-n", str(place.ranks), *measure]
+            subprocess.run(["env", *wire, *launch], check=True, stdout=subprocess.DEVNULL)
+        else:
+            placement = [rank // place.per_host for rank in range(place.ranks)]
+            run_job(cluster, placement, ["env", *wire, sys.executable, *measure], place.per_host)
+
+
+def record(job: Job, folder: Path) -> None:
+    """Record the trace of each split: gloo's, whose works the profiler marks. Time the same steps without it, too."""
+    untraced = {}
+    for split in SPLITS:
+        (folder / split).mkdir(exist_ok=True)
+        answers = job.ask(
+            split=split, library="gloo", batch=BATCH, record=str(folder / split), steps=RECORDED
+        )
+        untraced[split] = statistics.median(steps_of([answer["ends"] for answer in answers]))
+    write_whole(folder / "untraced.json", json.dumps(untraced))
+
+
+def measure(job: Job, setting: Setting, library: str, steps: int) -> tuple[list[float], list[float]]:
+    """Return the seconds of a setting's steps, and the ranks' last losses."""
+    late_s = LATE_S if setting.fault == "late rank" else 0.0
+    warm = WARM_SLOW if setting.fault == "slow NIC" else WARM
+    answers = job.ask(
+        split=setting.split, library=library, batch=BATCH, warm=warm, steps=steps, late_s=late_s
+    )
+    return steps_of([answer["ends"] for answer in answers]), [answer["loss"] for answer in answers]
+
+
+def measure_all(folder: Path, steps: int, places: Sequence[Place]) -> list[dict[str, Any]]:
+    """Measure every setting, place by place, but those that the folder has; write what was found there."""
+    file = folder / "measured.json"
+    found: list[dict[str, Any]] = json.loads(file.read_text()) if file.exists() else []
+    known = {one["place"] for one in found}
+    places = [place for place in places if str(place) not in known]
+    began = time.monotonic()
+    for shape in dict.fromkeys((place.hosts, place.per_host) for place in places):
+        of_shape = [place for place in places if (place.hosts, place.per_host) == shape]
+        with ExitStack() as stack:
+            cluster = stack.enter_context(Cluster(shape[0])) if shape[0] > 1 else None
+            job = stack.enter_context(job_on(of_shape[0], cluster))
+            for place in of_shape:
+                _set_rates(cluster, place)
+                calibrate(place, cluster, folder)
+                if place == LOCAL:
+                    record(job, folder)
+                job.ask(measure_links=True)
+                for setting in settings([place]):
+                    _set_rates(cluster, place, is_slow=setting.fault == "slow NIC")
+                    for library in LIBRARIES:
+                        seconds, losses = measure(job, setting, library, steps)
+                        one = {"place": str(place), "split": setting.split, "fault": setting.fault}
+                        found.append(one | {"library": library, "seconds": seconds, "losses": losses})
+                        words = f"{place}, {setting.split}, {setting.fault}, {library}"
+                        print(
+                            f"{time.monotonic() - began:4.0f} s  {words}: {sorted(seconds)[len(seconds) // 2]:.3f} s",
+                            file=sys.stderr,
+                            flush=True,
+                        )
+                write_whole(file, json.dumps(found, indent=1))
+    return found
+
+
+def _set_rates(cluster: Cluster | None, place: Place, *, is_slow: bool = False) -> None:
+    """Limit the NICs, the last host's more where it is slow."""
+    if cluster is None:
+        return
+    for host in range(place.hosts):
+        cluster.set_rate(host, place.rate)
+    if is_slow:
+        full, _ = cluster.rates(place.hosts - 1)
+        assert full is not None
+        cluster.set_rate(place.hosts - 1, full / SLOWER)
+
+
+def rows_of(folder: Path, measured: Sequence[dict[str, Any]]) -> list[Row]:
+    """Predict what was measured."""
+    networks = {
+        path: hm.Topology.load(path)
+        for path in {network_file(folder, place, library) for place in PLACES for library in LIBRARIES}
+        if path.exists()
+    }
+    traces = {split: model_or_step(folder / split) for split in SPLITS}
+    untraced = json.loads((folder / "untraced.json").read_text())
+    rows = []
+    for one in measured:
+        setting = next(each for each in settings() if _is_of(one, each))
+        network = networks[network_file(folder, setting.place, one["library"])]
+        told_s = predicted(setting, one["library"], traces[setting.split], untraced[setting.split], network)
+        rows.append(row_of(setting, one["library"], one["seconds"], told_s))
+    return rows
+
+
+def _is_of(one: dict[str, Any], setting: Setting) -> bool:
+    return (one["place"], one["split"], one["fault"]) == (str(setting.place), setting.split, setting.fault)
+
+
+def main() -> int:
+    """Measure, predict, compare, print; 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--steps", type=int, default=5, help="that count, of each setting")
+    parser.add_argument("--places", nargs="+", choices=[str(place) for place in PLACES], default=())
+    parser.add_argument("--folder", type=Path, help="keep traces, networks and times there")
+    parser.add_argument("--again", type=Path, help="predict from what such a folder has")
+    parser.add_argument("--json", action="store_true", help="print a line of JSON for each row")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} in docs/results")
+    history.add_option(parser)
+    options = parser.parse_args()
+    load = os.getloadavg()[0]
+    with ExitStack() as stack:
+        folder = options.again or options.folder
+        folder = (folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        if options.again:
+            measured = json.loads((folder / "measured.json").read_text())
+        else:
+            chosen = [
+                place for place in PLACES if not options.places or str(place) in (str(LOCAL), *options.places)
+            ]
+            measured = measure_all(folder, options.steps, chosen)
+        rows = rows_of(folder, measured)
+    found = summary(rows)
+    if options.json:
+        print(*(json.dumps(row | {"machine": describe_machine()}) for row in rows), sep="\n")
+    else:
+        print(*table_lines(rows), "", json.dumps(found), sep="\n")
+        print(f"{describe_machine()}; load {load:.1f} to {os.getloadavg()[0]:.1f}")
+    if options.write:
+        write_whole(PAGE, page(rows, load, PAGE.read_text() if PAGE.exists() else ""))
+    history.record(options, rows)
+    return 0 if found["is_met"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
