@@ -61,11 +61,6 @@ class GroupNetwork:
             late = {len(self.ranks) - 1: late_s}
         return Conditions(late=late, slow=slow, density=density)
 
-    def use(self, busy_s: NDArray[np.float64], seconds: float) -> NDArray[np.float64]:
-        """Return the share of the whole network's links that times of the cut network's links say."""
-        found = self.cut.on_whole(busy_s, self.whole.link_count)
-        return np.minimum(found / seconds, 1.0) if seconds > 0 else found
-
 
 def group_network(whole: Topology, groups: NDArray[np.int64], told: Conditions) -> GroupNetwork:
     """Choose the group that stands for its class, the one with the worst links or conditions, and cut out its network.

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hemiola._core import Topology
 from hemiola.conditions import Conditions
-from hemiola.simulate import simulate
+from hemiola.simulate import Timeline, simulate
 from hemiola.workload.compared import MOST_TRANSFERS, compared
+from hemiola.workload.course import Course
 from hemiola.workload.group_network import MOST_RANKS, GroupNetwork, group_network, ways_of
 from hemiola.workload.libraries import BOUND, HEMIOLA
 from hemiola.workload.parallel import Parallel
@@ -22,6 +23,8 @@ from hemiola.workload.siblings import side_by_side
 from hemiola.workload.task import SEND, Call
 from hemiola.workload.timed import Timed
 
+#: A link that is busy for so much of the time holds up what runs beside, whenever that comes.
+_BUSY = 0.98
 #: Of plans around a late rank: a search with the usual effort takes longer than a question may.
 _LATE_EFFORT = 0.05
 #: Ranks of a group, at most, for which a plan around a late rank is made.
@@ -133,16 +136,35 @@ def _priced(
 
 def _of_class(network: GroupNetwork, found: Timed, nbytes: int, conditions: Conditions) -> Cost:
     """Return the cost of all groups at once: simulated together where that is small, else by shares of links."""
-    groups, schedule = network.groups, found.schedule
+    groups, schedule, whole = network.groups, found.schedule, network.whole
+    slow = Conditions(slow=conditions.slow)
     if schedule is not None and 1 < len(groups) <= MOST_TRANSFERS // max(1, schedule.transfer_count):
-        whole = network.whole
         made = side_by_side(schedule, groups, whole.rank_count)
-        slow = Conditions(slow=conditions.slow)
-        timeline = simulate(made, whole, nbytes * len(groups), slow, unchecked=True)
-        use = np.minimum(timeline.link_busy_s / max(timeline.seconds, 1e-12), 1.0)
-        return Cost(timeline.seconds, use, found.algorithm, found.source)
-    share = None if found.source == "bound" else network.use(found.busy_s, found.seconds)
-    return Cost(found.seconds, share, found.algorithm, found.source)
+        # Of a rank's buffer a chunk of an all-to-all is that of one pair.
+        buffers = schedule.rank_count if schedule.collective.kind == "all_to_all" else 1
+        timeline = simulate(made, whole, nbytes * len(groups) * buffers, slow, unchecked=True)
+        own = Course(timeline.seconds, partial(_given, timeline), np.asarray)
+        return Cost(
+            timeline.seconds, _use(timeline.link_busy_s, timeline.seconds, own), found.algorithm, found.source
+        )
+    if found.source == "bound":
+        return Cost(found.seconds, None, found.algorithm, found.source)
+    course = None
+    if schedule is not None and len(groups) == 1 and not conditions.slow:
+        again = partial(simulate, schedule, network.topology, nbytes, unchecked=True)
+        course = Course(found.seconds, again, partial(network.cut.on_whole, link_count=whole.link_count))
+    busy_s = network.cut.on_whole(found.busy_s, whole.link_count)
+    return Cost(found.seconds, _use(busy_s, found.seconds, course), found.algorithm, found.source)
+
+
+def _given(timeline: Timeline) -> Timeline:
+    return timeline
+
+
+def _use(busy_s: NDArray[np.float64], seconds: float, course: Course | None) -> NDArray[np.float64] | Course:
+    """Return a course only where it says more: some link is silent for a while, and none is busy all the time."""
+    even = np.minimum(busy_s / max(seconds, 1e-12), 1.0)
+    return even if course is None or not 0.0 < even.max(initial=0.0) < _BUSY else course
 
 
 def _near(topology: Topology, pairs: NDArray[np.int64]) -> NDArray[np.int64]:

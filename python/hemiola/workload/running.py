@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a step's tasks: streams in order, collectives when their last role has come, links shared.
 
-It sees no memory, no queues of a device, and no jitter. A collective's use of links is taken as even over its time."""
+It sees no memory, no queues of a device, and no jitter. A collective's use of links follows its own course, or is taken
+as even over its time where that is not at hand."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hemiola.workload.cores import Cores
+from hemiola.workload.course import Course
 from hemiola.workload.sharing import shared_rates
 from hemiola.workload.task import LATE, SEND, Call, Step, Task
 
@@ -26,13 +29,14 @@ class Cost:
     Attributes
     ----------
     seconds : float >= 0, from its last rank's arrival, alone on the network.
-    use : float64 array, the share of each link's bandwidth that it uses meanwhile; None where it shares nothing.
+    use : float64 array, the share of each link's bandwidth that it uses meanwhile; or its Course, of as many seconds;
+        None where it shares nothing.
     algorithm : str.
     source : str, "simulated", "planned", "formula" or "bound".
     """
 
     seconds: float
-    use: NDArray[np.float64] | None = None
+    use: NDArray[np.float64] | Course | None = None
     algorithm: str = ""
     source: str = "simulated"
 
@@ -71,8 +75,9 @@ class _Run:
                 self._after[need].append(place)
         self.begin_s, self.end_s = np.zeros(len(step.tasks)), np.zeros(len(step.tasks))
         self._left: dict[int, float] = {}
-        self._uses: dict[int, NDArray[np.float64] | None] = {}
-        self._known: dict[tuple[int, ...], list[float]] = {}
+        self._uses: dict[int, NDArray[np.float64] | Course | None] = {}
+        self._known: dict[tuple[tuple[int, int], ...], list[float]] = {}
+        self._steady_s = math.inf  # how long uses stay as they are
 
     def run(self) -> None:
         """Go from event to event until nothing is left."""
@@ -84,6 +89,7 @@ class _Run:
                 break
             rates = self._rates()
             passed_s = min(left / rates[place] for place, left in self._left.items())
+            passed_s = min(passed_s, self._steady_s)
             now += passed_s
             for place in list(self._left):
                 self._left[place] -= passed_s * rates[place]
@@ -136,20 +142,40 @@ class _Run:
         rates = delays | {
             place: speed * (self._speed_beside if role in busy else 1.0) for place, role in computing.items()
         }
+        self._steady_s = math.inf
         for together in _joined(calls, self._tasks):
             rates.update(zip(together, self._shared(together), strict=True))
         return rates
 
     def _shared(self, together: list[int]) -> list[float]:
-        uses = [self._uses[place] for place in together]
-        sharing = [use for use in uses if use is not None]
+        sharing = [place for place in together if self._uses[place] is not None]
         if len(sharing) < 2:
             return [1.0] * len(together)
-        key = tuple(id(use) for use in sharing)
+        now = [self._now(place) for place in sharing]
+        key = tuple((id(self._uses[place]), phase) for place, (phase, _) in zip(sharing, now, strict=True))
         if key not in self._known:
-            self._known[key] = shared_rates(sharing)
-        found = iter(self._known[key])
-        return [1.0 if use is None else next(found) for use in uses]
+            parts = [_part(self._uses[place], phase) for place, (phase, _) in zip(sharing, now, strict=True)]
+            self._known[key] = shared_rates([use for use, _ in parts], [felt for _, felt in parts])
+        found = dict(zip(sharing, self._known[key], strict=True))
+        for place, (_, left_s) in zip(sharing, now, strict=True):
+            self._steady_s = min(self._steady_s, left_s / found[place])
+        return [found.get(place, 1.0) for place in together]
+
+    def _now(self, place: int) -> tuple[int, float]:
+        """Return a call's phase, and how many of its own seconds are left of that; equal calls follow each other."""
+        use = self._uses[place]
+        if not isinstance(use, Course):
+            return 0, math.inf
+        left_s = self._left[place] % use.seconds or use.seconds
+        return use.phase(use.seconds - left_s)
+
+
+def _part(use: NDArray[np.float64] | Course | None, phase: int) -> tuple[NDArray[np.float64], float]:
+    """Return the use of links in a phase, and how much of a slower link is felt."""
+    if isinstance(use, Course):
+        return use.use(phase), use.elasticity
+    assert use is not None
+    return use, 1.0
 
 
 def _joined(calls: list[int], tasks: tuple[Task, ...]) -> list[list[int]]:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 _IDLE = 1e-12
 
 
-def shared_rates(uses: Sequence[NDArray[np.float64]]) -> list[float]:
+def shared_rates(
+    uses: Sequence[NDArray[np.float64]], elasticities: Sequence[float] | None = None
+) -> list[float]:
     """Return the speed of each job beside the others, 1 being its speed alone.
 
     All jobs speed up together until a link is full. Those that use it stay there, and the others go on [bertsekas1992].
@@ -20,6 +22,8 @@ def shared_rates(uses: Sequence[NDArray[np.float64]]) -> list[float]:
     Parameters
     ----------
     uses : float64 arrays of one shape, the share of each link's bandwidth that a job uses on its own.
+    elasticities : floats in [0, 1], optional, how much of a slower link a job feels; 1: all of it. Others have work
+        that they do later.
 
     Returns
     -------
@@ -48,4 +52,5 @@ def shared_rates(uses: Sequence[NDArray[np.float64]]) -> list[float]:
         rates[stopped] = speed
         growing &= ~stopped
         room = np.maximum(room - speed * loads[stopped].sum(axis=0), 0.0)
-    return [float(rate) for rate in rates]
+    felt = np.ones(len(rates)) if elasticities is None else np.asarray(elasticities)
+    return [float(rate) for rate in 1 / (1 + felt * (1 / rates - 1))]
