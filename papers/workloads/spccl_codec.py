@@ -178,9 +178,10 @@ def figures_6_to_8(report: Report, command: str, *, codec_of: Measured = small_c
 def _findings(rate: float) -> tuple[str, ...]:
     need = PRINTED[0] * NIC
     return (
-        "The reason is the codec, and so threads; it is not the wire, the schedule or overlap. A Pici message is "
-        "1/24 of the dense one. So the port is idle most of the time on every row, and port and codec overlap in all. "
-        "Cores help as far as memory goes.",
+        "The reason is the codec, and so threads; it is not the schedule or overlap. A Pici message is 1/24 of the "
+        "dense one. So on rows that gain much less than 24 the port is idle most of the time. Port and codec overlap "
+        "in all rows. Cores help as far as memory goes. Dense sums take a core's time, too, which is longer than the "
+        "port's where links are fast. [spccl.md](spccl.md) has 12.5 GB/s and one core for 8 ranks and 64 MiB alone.",
         f"The limit: a gain of 5.25 on a NIC of 25 GB/s asks for {need / 1e9:.0f} GB/s of decoded bytes a rank. That "
         f"is more than a host's memory takes, {_HOST_MEMORY / 1e9:.1f} GB/s a rank, whatever the number of threads. "
         f"A GPU's memory takes it: the fitted rate is {rate / _GPU_MEMORY:.0%} of it. With that rate both "

@@ -105,5 +105,6 @@ def figures_10_and_11(report: Report, command: str, *, rank_counts: Sequence[int
     for trained in _MODELS:
         dense, sparse = (_ITERATIONS * reduce_s(trained, 32, sparse=one) for one in (False, True))
         rows.append((trained.name, _ITERATIONS * trained.prune_s, dense, sparse, dense / sparse, "over 2"))
-    columns = ("model", "pruning, printed", "dense", "sparse", "dense / sparse", "printed")
-    report.table("spccl_11", columns, rows)
+    report.table(
+        "spccl_11", ("model", "pruning, printed", "dense", "sparse", "dense / sparse", "printed"), rows
+    )

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hemiola._core import paths
+from hemiola._core import Schedule, paths
 from hemiola.simulate import Timeline, simulate
 
 #: A phase's least share of the time. Shorter ones change the time of two all-to-alls of 64 KiB by less than a percent.
@@ -47,7 +47,7 @@ class Course:
 
     def use(self, phase: int) -> NDArray[np.float64]:
         """Return the share of each link's bandwidth that a phase uses."""
-        return self._phases[1][phase]
+        return np.asarray(self._phases[1][phase])
 
     @cached_property
     def elasticity(self) -> float:
@@ -96,9 +96,10 @@ def _ends(timeline: Timeline) -> NDArray[np.float64]:
 
 def _carried(timeline: Timeline, moments: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the share of its bytes that each link has carried by each moment."""
-    spans, links = timeline.spans, timeline.topology.link_count
-    moved = np.asarray(timeline.schedule.transfers)[spans["transfer"]]
-    weights = np.asarray(timeline.schedule.chunk_weights, dtype=np.float64)[moved["chunk"]]
+    spans, links, schedule = timeline.spans, timeline.topology.link_count, timeline.schedule
+    assert isinstance(schedule, Schedule)
+    moved = np.asarray(schedule.transfers)[spans["transfer"]]
+    weights = np.asarray(schedule.chunk_weights, dtype=np.float64)[moved["chunk"]]
     pairs, which = np.unique(np.stack([moved["src"], moved["dst"]], axis=1), axis=0, return_inverse=True)
     ways = paths(timeline.topology, [(int(src), int(dst)) for src, dst in pairs])
     lengths = np.array([len(way) for way in ways])[which.ravel()]
@@ -111,4 +112,4 @@ def _carried(timeline: Timeline, moments: NDArray[np.float64]) -> NDArray[np.flo
         for moment in moments
     ]
     carried = np.array(loads)
-    return carried / np.maximum(carried[-1], np.finfo(np.float64).tiny)
+    return np.asarray(carried / np.maximum(carried[-1], np.finfo(np.float64).tiny))
