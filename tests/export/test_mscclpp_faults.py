@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import exported
+import plan_numbers
 import pytest
 
 import hemiola as hm
 from hemiola.errors import FormatError
-from hemiola.export import mscclpp_emulator
 from hemiola.export.mscclpp import plan_data
 from hemiola.export.mscclpp_clocks import races
 from hemiola.export.mscclpp_document import read
@@ -101,14 +101,14 @@ def test_a_dropped_signal_lets_a_rank_wait_for_ever() -> None:
     ops = document["gpus"][0]["threadblocks"][0]["ops"]
     ops.remove(next(each for each in ops if each["name"] == "signal"))
     with pytest.raises(FormatError, match="wait for ever"):
-        mscclpp_emulator.faults(read(document), 1)
+        plan_numbers.faults(read(document), 1)
 
 
 def test_a_wrong_chunk_is_a_wrong_result() -> None:
     document = plan_data(hm.algorithms.all_reduce_ring(3))
     ops = document["gpus"][0]["threadblocks"][0]["ops"]
     next(each for each in ops if each["name"] == "put")["src_buff"][0]["index"] = 2
-    assert "ends with a wrong chunk" in mscclpp_emulator.faults(read(document), 1)[0]
+    assert "ends with a wrong chunk" in plan_numbers.faults(read(document), 1)[0]
 
 
 def first_block(document: Any) -> Any:
@@ -190,5 +190,5 @@ def test_shared_operations_barriers_and_packets_are_emulated() -> None:
     ]  # fmt: skip
     plan = read({"name": "x", "collective": "allreduce", "inplace": True, "gpus": gpus})
     assert plan.parts == 2
-    assert mscclpp_emulator.faults(plan, 30) == []
+    assert plan_numbers.faults(plan, 30) == []
     assert races(plan) == []

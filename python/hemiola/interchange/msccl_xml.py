@@ -9,9 +9,8 @@ from hemiola.interchange.contents import NOTHING, Contents, Value
 from hemiola.interchange.layout import Cell, Layout
 from hemiola.interchange.msccl_order import Order, order_of
 from hemiola.interchange.msccl_program import ADDS, RECEIVES, SENDS, Program, Step, read_program
-from hemiola.interchange.msccl_races import find_race
+from hemiola.interchange.msccl_races import Race, find_race
 from hemiola.interchange.msccl_scratch import exact_schedule
-from hemiola.interchange.races import Race
 from hemiola.topology.place import Place
 
 FORM = "MSCCL XML"

@@ -9,9 +9,11 @@ from hemiola._core import verify
 from hemiola.export import mscclpp_document
 from hemiola.export.mscclpp_clocks import races
 from hemiola.export.mscclpp_document import ExecutionPlan, Operation
+from hemiola.export.mscclpp_run import Run
 from hemiola.interchange.artefact import Artefact, Fault
+from hemiola.interchange.contents import Contents
 from hemiola.interchange.layout import KINDS, Layout
-from hemiola.interchange.mscclpp_run import PlanRun
+from hemiola.interchange.mscclpp_chunks import ChunkWork
 from hemiola.interchange.scratch_form import ScratchForm
 from hemiola.topology.place import Place, quote
 
@@ -32,21 +34,29 @@ def read(document: dict[str, Any], source: str) -> Artefact:
     plan, place = mscclpp_document.read(document, source), Place(source)
     _check_work(plan, place)
     layout = _layout(plan, place)
-    run = PlanRun(plan, layout, None, place)
-    run.run()
+    contents = _contents(plan, layout, None, place)
     if plan.collective not in KINDS:
         place.fail(
             f"the collective is {quote(plan.collective)}, of which nothing is promised; its run ends. Read are "
             f"{', '.join(KINDS)}"
         )
-    steps = run.contents.step_count
-    faults = (*(Fault("race", steps, 0, 0, found) for found in races(plan, most=1)), *run.contents.faults())
-    schedule = run.contents.schedule()
+    steps = contents.step_count
+    faults = (*(Fault("race", steps, 0, 0, found) for found in races(plan, most=1)), *contents.faults())
+    schedule = contents.schedule()
     if not faults and verify(schedule, max_violations=1):
         form = ScratchForm(layout)
-        PlanRun(plan, layout, form, place).run()
+        _contents(plan, layout, form, place)
         schedule = form.schedule()
     return Artefact(FORM, schedule, faults, place)
+
+
+def _contents(plan: ExecutionPlan, layout: Layout, form: ScratchForm | None, place: Place) -> Contents:
+    """Run a plan on chunks; raise FormatError where thread blocks wait for ever."""
+    work = ChunkWork(plan, layout, form)
+    run = Run(plan, work)
+    if not run.go():
+        place.fail(run.standing())
+    return work.contents
 
 
 def _check_work(plan: ExecutionPlan, place: Place) -> None:
