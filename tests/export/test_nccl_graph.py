@@ -39,14 +39,25 @@ def test_behind_an_nvswitch_a_ring_is_divided_among_channels_that_keep_its_speed
     assert usual.speed <= 40
 
 
-def test_a_chain_whose_messages_go_both_ways_is_a_tree_alone() -> None:
-    rows = [(0, 3, 1, 0, True), (1, 1, 0, 0, True), (2, 0, 2, 0, True)]
-    rows += [(3 + step, dst, src, 0, False) for step, (_, src, dst, *_) in enumerate(reversed(rows))]
-    schedule = hm.Schedule.from_transfers(hm.Collective.with_owners("all_reduce", 4, [2]), rows)
+def up_and_down(*ups: tuple[int, int, int]) -> hm.Schedule:
+    """An all-reduce of four ranks that sums one chunk by these (step, src, dst), and sends it back the same way."""
+    last = max(step for step, _, _ in ups)
+    rows = [(step, src, dst, 0, True) for step, src, dst in ups]
+    rows += [(2 * last + 1 - step, dst, src, 0, False) for step, src, dst in ups]
+    schedule = hm.Schedule.from_transfers(hm.Collective.with_owners("all_reduce", 4, [ups[-1][2]]), rows)
     assert hm.verify(schedule) == []
+    return schedule
+
+
+@pytest.mark.parametrize("ranks", [(2, 0, 1, 3), (3, 1, 0, 2)])
+def test_a_chain_whose_messages_go_both_ways_is_a_tree_alone_from_the_rank_that_makes_the_sum(
+    ranks: tuple[int, ...],
+) -> None:
+    root, second, third, leaf = ranks
+    schedule = up_and_down((0, leaf, third), (1, third, second), (2, second, root))
     graphs = read_graphs(nccl_graph(schedule, H100), "x", 4)
     assert sorted(graphs) == [1]
-    assert set(graphs[1].channels) == {(2, 0, 1, 3)}
+    assert set(graphs[1].channels) == {ranks}
 
 
 def test_rings_packed_for_a_machine_use_only_its_direct_links_and_crowd_none() -> None:
@@ -83,6 +94,18 @@ def test_gpus_have_the_numbers_of_the_machines_file() -> None:
         (hm.algorithms.all_reduce_direct(4), H100, {}, "chunk 0 forks at rank"),
         (hm.algorithms.broadcast_binomial(8), DGX1, {}, "chunk 0 forks at rank 0, to ranks 1, 2, 4"),
         (hm.algorithms.gather_direct(4), H100, {}, "expected chunk"),
+        (
+            up_and_down((0, 3, 1), (0, 2, 0), (1, 1, 0)),
+            H100,
+            {},
+            "is summed at rank 0 of the chain 2, 0, 1, 3",
+        ),
+        (
+            up_and_down((0, 3, 0), (1, 2, 0), (2, 1, 0)),
+            H100,
+            {},
+            "each GPU of a host has one child, the GPU behind it",
+        ),
         (
             hm.algorithms.all_reduce_ring(5),
             H100,

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A schedule's rings and chains as the file that NCCL takes for its own search: NCCL_GRAPH_FILE.
 
-NCCL's graph is a list of channels, and a channel an order of the GPUs: a ring is closed behind the last of them, and a
-tree inside a host is the chain of them. So a schedule fits where each chunk's way is an order. A chunk whose messages
-fork has none.
+NCCL's graph is a list of channels, and a channel an order of the host's GPUs. A ring is closed behind the last of them.
+Trees have the patterns 1 to 3, which differ only in the GPUs that talk to other hosts. Within the host the first GPU is
+the root, and each has one child, the GPU behind it (ncclTopoPreset in src/graph/connect.cc). So a schedule fits where
+each chunk's way is such an order. A chunk whose messages fork has none.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ def _orders(schedule: Schedule) -> list[_Order]:
         of_chunk = rows[rows["chunk"] == chunk]
         pairs = {(a, b) for a, b in of_chunk[["src", "dst"]].tolist() if a != b}
         order = _order(chunk, pairs, schedule.rank_count)
+        if not order.is_ring:
+            order = _from_its_root(chunk, order, set(of_chunk["src"][of_chunk["reduce"]].tolist()))
         found.setdefault((order.ranks, order.is_ring), order)
     return list(found.values())
 
@@ -146,8 +149,8 @@ def _order(chunk: int, pairs: set[tuple[int, int]], rank_count: int) -> _Order:
     for rank, others in neighbours.items():
         if len(others) > 2 or (not goes_both_ways and len(there[rank]) > 1):
             raise ArgumentError(
-                f"{_WHAT}: chunk {chunk} forks at rank {rank}, to ranks {', '.join(map(str, others))}; NCCL's graphs "
-                "are orders of the GPUs, so use a ring or a chain"
+                f"{_WHAT}: chunk {chunk} forks at rank {rank}, to ranks {', '.join(map(str, others))}; in a graph of "
+                "NCCL each GPU of a host has one child, the GPU behind it, so use a ring or a chain"
             )
     ends = [rank for rank, others in neighbours.items() if len(others) < 2]
     if not goes_both_ways:
@@ -168,6 +171,18 @@ def _order(chunk: int, pairs: set[tuple[int, int]], rank_count: int) -> _Order:
         return _Order(tuple(order), False)
     first = order.index(0)
     return _Order((*order[first:], *order[:first]), True)
+
+
+def _from_its_root(chunk: int, chain: _Order, sent_to_be_added: set[int]) -> _Order:
+    """Return a chain in NCCL's order, which begins with the rank that makes the sum."""
+    ranks, roots = chain.ranks, [rank for rank in chain.ranks if rank not in sent_to_be_added]
+    if roots not in ([ranks[0]], [ranks[-1]]):
+        where = f"rank {', '.join(map(str, roots))}" if roots else "no rank"
+        raise ArgumentError(
+            f"{_WHAT}: chunk {chunk} is summed at {where} of the chain {', '.join(map(str, ranks))}; NCCL sums at a "
+            "chain's first GPU, so let an end make the sum"
+        )
+    return chain if roots == [ranks[0]] else _Order(ranks[::-1], False)
 
 
 def _hops(ways: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
