@@ -1,126 +1,182 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replays Chakra traces by the rules of ASTRA-sim's custom collectives, on a network whose messages share links.
+"""Replays Chakra traces by the rules of ASTRA-sim's custom collectives on its analytical network with congestion.
 
-From ASTRA-sim's CustomAlgorithm: a node is issued as soon as all its data dependencies have finished. A SEND is done
-when its message has left, a RECV when it is there, whichever came first; a message is known by source, destination and
-tag. A COMP takes its microseconds, or 1 ns where it has none. Messages under way share each link of their routes
-max-min fairly, and arrive after their routes' latencies.
+From CustomAlgorithm: a node is issued as soon as all its data dependencies have finished. Nodes that are free at one
+time come in no certain order. A COMP takes its microseconds, or 1 ns where it has none.
+
+From the network: a link carries one message at a time, first come, first served, and hands it on as a whole. SEND and
+RECV are both done when the message is there; a RECV may come later. A message is known by source, destination and tag,
+and is not empty. Delays are whole nanoseconds, rounded down.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+import io
+import random
+from collections import defaultdict, deque
 from dataclasses import dataclass
-from typing import Any
 
 import hemiola as hm
 from hemiola._core import paths
-from hemiola.export import chakra_messages as messages
+from hemiola.export.chakra_messages import COMP_NODE, SEND_NODE
+from hemiola.topology.place import Place
+from hemiola.workload.readers.protobuf_wire import fields_of, messages_of, numbers
 
-_Key = tuple[int, int, int]
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a trace; `told` has its attributes."""
+
+    id: int
+    name: str
+    kind: int
+    deps: list[int]
+    microseconds: int
+    told: dict[str, int]
+
+
+def nodes_of(trace: bytes) -> list[Node]:
+    """Read a trace's nodes by the reader of `hemiola whatif`, which knows nothing of the writer."""
+    where = Place("the trace")
+    found = []
+    for _, fields in list(messages_of(io.BytesIO(trace), "the trace"))[1:]:
+        attributes = [fields_of(value, where) for value in fields[10] if isinstance(value, bytes)]
+        told = {bytes(of[1][0]).decode(): int(*of[max(of)]) for of in attributes}
+        deps = numbers(fields.get(5, []), where)
+        one = {key: int(fields.get(key, [0])[0]) for key in (1, 3, 7)}
+        found.append(Node(one[1], bytes(fields[2][0]).decode(), one[3], deps, one[7], told))
+    return found
+
+
+class _Link:
+    def __init__(self, bandwidth: float, latency_s: float) -> None:
+        self._ns_per_byte, self._latency_ns = 1e9 / bandwidth, latency_s * 1e9
+        self.queue: deque[_Message] = deque()
+        self.is_busy = False
+
+    def occupied_ns(self, size: int) -> int:
+        return int(size * self._ns_per_byte)
+
+    def crossed_ns(self, size: int) -> int:
+        return int(self._latency_ns + size * self._ns_per_byte)
 
 
 @dataclass
-class _Flow:
-    rank: int
+class _Message:
+    key: tuple[int, int, int]  # source, destination, tag
     node: int
-    key: _Key
-    left: float
+    size: int
     route: list[int]
-    latency_s: float
-    rate: float = 0.0
 
 
 class Replay:
-    """One run; `seconds` is when the last node is done, None where nodes wait for ever."""
+    """One run; `seconds` is when the last node is done, None where nodes wait for ever.
 
-    def __init__(self, traces: list[bytes], topology: hm.Topology) -> None:
-        self._nodes = [list(messages.separated(trace, f"rank {rank}")) for rank, trace in enumerate(traces)]
-        self._topology = topology
-        self._bandwidth = topology.links["bandwidth"].tolist()
-        self._latency_s = topology.links["latency_s"].tolist()
+    seed : of the order of nodes that are free at one time.
+    tie_ns : lets messages that come within so many nanoseconds go on by their tags, as `hm.simulate` has it; None: each
+        as it comes.
+    """
+
+    def __init__(
+        self, traces: list[bytes], topology: hm.Topology, seed: int = 0, tie_ns: int | None = None
+    ) -> None:
+        self._nodes = [nodes_of(trace) for trace in traces]
+        self._topology, self._random, self._tie_ns = topology, random.Random(seed), tie_ns
+        speeds = topology.links[["bandwidth", "latency_s"]].tolist()
+        self._links = [_Link(bandwidth, latency_s) for bandwidth, latency_s in speeds]
         self._routes: dict[tuple[int, int], list[int]] = {}
-        self._flows: list[_Flow] = []
-        self._events: list[tuple[float, int, int]] = []  # a node is done
-        self._arrived: dict[_Key, float] = {}
-        self._posted: dict[_Key, int] = {}
+        self._events: list[tuple[int, int, str, object]] = []
+        self._arrived: set[tuple[int, int, int]] = set()
+        self._posted: dict[tuple[int, int, int], int] = {}
         self._after: list[defaultdict[int, list[int]]] = [defaultdict(list) for _ in traces]
-        self._missing = [{node.id: len(node.data_deps) for node in nodes} for nodes in self._nodes]
-        self._now = 0.0
-        self.seconds = self._run()
+        self._missing = [{node.id: len(node.deps) for node in nodes} for nodes in self._nodes]
+        self._now = self._count = self._done = 0
+        self._met: list[_Message] = []
+        self._run()
+        is_over = self._done == sum(map(len, self._nodes))
+        self.seconds = self._now * 1e-9 if is_over else None
 
-    def _run(self) -> float | None:
+    def _run(self) -> None:
         for rank, nodes in enumerate(self._nodes):
             for node in nodes:
-                for dep in node.data_deps:
+                for dep in node.deps:
                     self._after[rank][dep].append(node.id)
-            for node in nodes:
-                if not node.data_deps:
-                    self._issue(rank, node)
-        done = 0
-        while self._events or self._flows:
-            self._share()
-            ends = min((flow.left / flow.rate for flow in self._flows), default=float("inf"))
-            when = min(self._now + ends, self._events[0][0] if self._events else float("inf"))
-            self._advance(when)
-            while self._events and self._events[0][0] <= self._now:
-                _, rank, number = heapq.heappop(self._events)
-                done += 1
-                self._finish(rank, number)
-        return self._now if done == sum(map(len, self._nodes)) else None
+            self._issue(rank, [node.id for node in nodes if not node.deps])
+        while self._events or self._met:
+            if self._met and (not self._events or self._events[0][0] > self._now + (self._tie_ns or 0)):
+                self._settle()
+                continue
+            self._now, _, what, subject = heapq.heappop(self._events)
+            getattr(self, what)(subject)
 
-    def _advance(self, when: float) -> None:
-        for flow in self._flows:
-            flow.left -= flow.rate * (when - self._now)
-        self._now = when
-        ended = [flow for flow in self._flows if flow.left <= 1e-9 * flow.rate * max(when, 1e-6)]
-        self._flows = [flow for flow in self._flows if flow not in ended]
-        for flow in ended:
-            self._done(when, flow.rank, flow.node)
-            self._arrived[flow.key] = when + flow.latency_s
-            if flow.key in self._posted:
-                self._done(when + flow.latency_s, flow.key[1], self._posted[flow.key])
+    def _at(self, delay_ns: int, what: str, subject: object) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (self._now + delay_ns, self._count, what, subject))
 
-    def _share(self) -> None:
-        """Give each flow its rate: fill links until one is full, fix its flows, and go on with the others."""
-        room = {link: self._bandwidth[link] for flow in self._flows for link in flow.route}
-        open_flows = list(self._flows)
-        while open_flows:
-            users = defaultdict(int)
-            for flow in open_flows:
-                for link in flow.route:
-                    users[link] += 1
-            rate, full = min((room[link] / count, link) for link, count in users.items())
-            for flow in [flow for flow in open_flows if full in flow.route]:
-                flow.rate = rate
-                open_flows.remove(flow)
-                for link in flow.route:
-                    room[link] -= rate
+    def _issue(self, rank: int, free: list[int]) -> None:
+        """Issue nodes that are free at one time, in any order."""
+        self._random.shuffle(free)
+        for node in (self._nodes[rank][number] for number in free):
+            if node.kind == COMP_NODE:
+                self._at(node.microseconds * 1000 or 1, "_finish", (rank, node.id))
+            elif node.kind == SEND_NODE:
+                peer = node.told["comm_dst"]
+                if (rank, peer) not in self._routes:
+                    self._routes[rank, peer] = paths(self._topology, [(rank, peer)])[0]
+                assert node.told["comm_size"] > 0
+                key = rank, peer, node.told["comm_tag"]
+                self._cross(_Message(key, node.id, node.told["comm_size"], list(self._routes[rank, peer])))
+            else:
+                key = node.told["comm_src"], rank, node.told["comm_tag"]
+                if key in self._arrived:
+                    self._at(0, "_finish", (rank, node.id))
+                else:
+                    self._posted[key] = node.id
 
-    def _done(self, when: float, rank: int, number: int) -> None:
-        heapq.heappush(self._events, (when, rank, number))
-
-    def _finish(self, rank: int, number: int) -> None:
+    def _finish(self, subject: tuple[int, int]) -> None:
+        rank, number = subject
+        self._done += 1
+        free = []
         for other in self._after[rank][number]:
             self._missing[rank][other] -= 1
             if self._missing[rank][other] == 0:
-                self._issue(rank, self._nodes[rank][other])
+                free.append(other)
+        self._issue(rank, free)
 
-    def _issue(self, rank: int, node: Any) -> None:
-        told = messages.attributes(node)
-        if node.type == messages.COMP_NODE:
-            self._done(self._now + (node.duration_micros * 1e-6 or 1e-9), rank, node.id)
-        elif node.type == messages.SEND_NODE:
-            peer = told["comm_dst"]
-            if (rank, peer) not in self._routes:
-                self._routes[rank, peer] = paths(self._topology, [(rank, peer)])[0]
-            route, key = self._routes[rank, peer], (rank, peer, told["comm_tag"])
-            latency_s = sum(self._latency_s[link] for link in route)
-            self._flows.append(_Flow(rank, node.id, key, told["comm_size"], route, latency_s))
+    def _cross(self, message: _Message) -> None:
+        """Let a message cross its next link, or arrive."""
+        if not message.route:
+            self._arrived.add(message.key)
+            self._finish((message.key[0], message.node))
+            if message.key in self._posted:
+                self._finish((message.key[1], self._posted[message.key]))
+            return
+        if self._tie_ns is None:
+            self._queue(message)
         else:
-            key = told["comm_src"], rank, told["comm_tag"]
-            if key in self._arrived:
-                self._done(max(self._now, self._arrived[key]), rank, node.id)
-            else:
-                self._posted[key] = node.id
+            self._met.append(message)
+
+    def _settle(self) -> None:
+        """Let messages that came together go on in the order of their tags."""
+        met, self._met = sorted(self._met, key=lambda message: message.key[2]), []
+        for message in met:
+            self._queue(message)
+
+    def _queue(self, message: _Message) -> None:
+        link = self._links[message.route[0]]
+        link.queue.append(message)
+        if not link.is_busy:
+            self._serve(link)
+
+    def _serve(self, link: _Link) -> None:
+        message = link.queue.popleft()
+        link.is_busy = True
+        message.route.pop(0)
+        self._at(link.occupied_ns(message.size), "_free", link)
+        self._at(link.crossed_ns(message.size), "_cross", message)
+
+    def _free(self, link: _Link) -> None:
+        link.is_busy = False
+        if link.queue:
+            self._serve(link)

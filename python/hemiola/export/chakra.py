@@ -3,12 +3,16 @@
 
 A transfer is a SEND at one rank and a RECV at the other. A reduction is a COMP behind its RECV. A transfer waits for
 its data dependencies: the node that made the slot that it reads, and for a copy the nodes that have
-read the slot that it overwrites. Steps order a port: a SEND also waits for the SENDs of the port's step before.
+read the slot that it overwrites.
+
+A port has an order: that of steps, and within a step that of a simulation. A SEND also waits for a COMP of 1 ns, its
+turn. The turn waits for all that the SEND before waits for. So the message comes into the link's queue behind that one.
+To wait for the SEND itself would leave the link idle: it is done when its message is there.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -21,11 +25,12 @@ from hemiola.arguments import typed
 from hemiola.errors import ArgumentError
 from hemiola.export import chakra_messages as messages
 from hemiola.export.layout import refuse_wrong
+from hemiola.simulate import simulate
 
 _WHAT = "Chakra trace"
 #: The schema that ASTRA-sim's feeder knows.
 _VERSION = "0.0.4"
-_MOST_TAG = 2**31 - 1
+_MOST_TAGS = 2**31
 
 _Slot = tuple[int, int]  # chunk, and which of a rank's slots for it
 
@@ -45,7 +50,8 @@ def chakra_traces(
     schedule : Schedule, of any collective.
     nbytes : int >= 1, the buffer's size in bytes. ASTRA-sim takes messages' sizes from the trace, and not from the
         workload.
-    topology : Topology, which says by which of a rank's ports a message leaves; None where a rank has one port.
+    topology : Topology, for the ports of ranks and for the order in which a step's messages leave; None where a rank
+        has one port, whose order is that of steps alone.
     reduce_bandwidth : float > 0, bytes per second that a rank adds; None where adding takes no time.
 
     Returns
@@ -62,17 +68,21 @@ def chakra_traces(
 
     Notes
     -----
-    A node has `is_cpu_op`, and that of a message `comm_size` in bytes, `comm_tag` and `comm_dst` or `comm_src`. Times
-    of COMP nodes are whole microseconds, rounded up; ASTRA-sim takes 1 ns for 0.
-    Costs O(transfers) time, and about 165 bytes a transfer.
+    A node has `is_cpu_op`. A message's node has `comm_size` in bytes, at least 1, `comm_tag`, the transfer's index, and
+    `comm_dst` or `comm_src`. Times of COMP nodes are whole microseconds, rounded up; ASTRA-sim takes 1 ns for 0.
+    Costs O(transfers) time, with a topology that of a simulation too, and about 200 bytes a transfer.
     """
     if nbytes < 1:
         raise ArgumentError(f"{_WHAT}: expected a buffer of at least 1 byte, found {nbytes}")
     if reduce_bandwidth is not None and not reduce_bandwidth > 0:
         raise ArgumentError(f"{_WHAT}: expected a reduce_bandwidth above 0, found {reduce_bandwidth:g}")
+    if schedule.transfer_count > _MOST_TAGS:
+        raise ArgumentError(f"{_WHAT}: expected at most 2^31 transfers, found {schedule.transfer_count}")
     refuse_wrong(schedule, _WHAT)
-    ports = {} if topology is None else _ports(schedule, topology)
-    return _Traces(schedule, chunk_bytes(schedule, nbytes), ports, reduce_bandwidth).written()
+    ports, order = {}, np.zeros(schedule.transfer_count, np.int64)
+    if topology is not None:
+        ports, order = _ports(schedule, topology), _order(schedule, topology, nbytes)
+    return _Traces(schedule, chunk_bytes(schedule, nbytes), ports, order, reduce_bandwidth).written()
 
 
 def _ports(schedule: Schedule, topology: Topology) -> dict[tuple[int, int], int]:
@@ -84,6 +94,16 @@ def _ports(schedule: Schedule, topology: Topology) -> dict[tuple[int, int], int]
         )
     pairs = sorted({(src, dst) for src, dst in np.asarray(schedule.pairs).tolist() if src != dst})
     return {pair: int(route[0]) for pair, route in zip(pairs, paths(topology, pairs), strict=True)}
+
+
+def _order(schedule: Schedule, topology: Topology, nbytes: int) -> NDArray[np.int64]:
+    """Return each transfer's place in the order in which messages leave, as links serve them one by one."""
+    spans = simulate(schedule, topology, nbytes, network="fifo", unchecked=True).spans
+    begin_s = np.full(schedule.transfer_count, np.inf)
+    np.minimum.at(begin_s, spans["transfer"], spans["start_s"])
+    place = np.empty(schedule.transfer_count, np.int64)
+    place[np.argsort(begin_s, kind="stable")] = np.arange(schedule.transfer_count)
+    return place
 
 
 def chunk_bytes(schedule: Schedule, nbytes: int) -> NDArray[np.int64]:
@@ -101,8 +121,8 @@ class _Rank:
         self.nodes: list[Any] = []
         self.made: dict[_Slot, int] = {}
         self.read: defaultdict[_Slot, list[int]] = defaultdict(list)
-        #: By port, the sends of the latest step that used it, and of the one before.
-        self._sends: dict[int, tuple[int, list[int], list[int]]] = {}
+        #: By port: the latest place of its order, the turn of that, and the nodes that its sends wait for.
+        self._turns: dict[int, tuple[tuple[int, int], list[int], set[int]]] = {}
 
     def add(self, kind: int, name: str, after: Iterable[int], microseconds: int = 0) -> Any:
         number = len(self.nodes)
@@ -113,16 +133,15 @@ class _Rank:
         self.nodes.append(node)
         return node
 
-    def earlier_sends(self, port: int, step: int) -> list[int]:
-        """Return the sends of the last step before this one that used the port."""
-        last, sends, before = self._sends.get(port, (-1, [], []))
-        return before if last == step else sends
-
-    def sends(self, port: int, step: int, node: Any) -> None:
-        last, sends, before = self._sends.get(port, (-1, [], []))
-        now = (sends, before) if last == step else ([], sends)
-        now[0].append(node.id)
-        self._sends[port] = step, *now
+    def send(self, port: int, place: tuple[int, int], slot: _Slot) -> Any:
+        """Add a send behind the maker of its slot, and behind the turn of its place in the port's order."""
+        last, turn, awaited = self._turns.get(port, (place, [], set()))
+        if last != place:
+            turn, awaited = [self.add(messages.COMP_NODE, "TURN", awaited).id], set()
+        after = [*self.makers(slot), *turn]
+        awaited.update(after)
+        self._turns[port] = place, turn, awaited
+        return self.add(messages.SEND_NODE, "SEND", after)
 
     def reads(self, slot: _Slot, node: Any) -> None:
         self.read[slot].append(node.id)
@@ -141,46 +160,37 @@ class _Traces:
         schedule: Schedule,
         sizes: NDArray[np.int64],
         ports: dict[tuple[int, int], int],
+        order: NDArray[np.int64],
         reduce_bandwidth: float | None,
     ) -> None:
-        self._schedule, self._sizes, self._ports = schedule, sizes, ports
+        self._schedule, self._sizes, self._ports, self._order = schedule, sizes, ports, order
         self._reduce_bandwidth = reduce_bandwidth
         self._ranks = [_Rank() for _ in range(schedule.rank_count)]
-        self._tags: Counter[tuple[int, int]] = Counter()
 
     def written(self) -> list[bytes]:
         rows = np.asarray(self._schedule.transfers)
         ends = np.asarray(self._schedule.step_offset).tolist()
         for step, (first, end) in enumerate(pairwise(ends)):
-            self._step(
-                step, [(*row[1:], *((0, 0) if len(row) == 5 else ())) for row in rows[first:end].tolist()]
-            )
+            all_of = [(*row[1:], *((0, 0) if len(row) == 5 else ())) for row in rows[first:end].tolist()]
+            self._step(dict(enumerate(all_of, first)), step)
         return [messages.joined(rank.nodes, _VERSION) for rank in self._ranks]
 
-    def _step(self, step: int, rows: list[tuple[Any, ...]]) -> None:
-        """Add a step's nodes: all that read before all that write."""
-        sent = []
-        for src, dst, chunk, reduce, from_slot, to_slot in rows:
-            rank, slot, tag = self._ranks[src], (chunk, from_slot), self._tags[src, dst]
+    def _step(self, rows: dict[int, tuple[Any, ...]], step: int) -> None:
+        """Add a step's nodes: all that read, in the order in which they leave, before all that write."""
+        sent: dict[int, Any] = {}
+        for tag in sorted(rows, key=self._order.__getitem__):
+            src, dst, chunk, _, from_slot, _ = rows[tag]
+            rank, slot = self._ranks[src], (chunk, from_slot)
             if src == dst:
                 node = rank.add(messages.COMP_NODE, "COPY", rank.makers(slot))
             else:
-                port = self._ports.get((src, dst), 0)
-                node = rank.add(
-                    messages.SEND_NODE, "SEND", [*rank.makers(slot), *rank.earlier_sends(port, step)]
-                )
+                place = step, int(self._order[tag])
+                node = rank.send(self._ports.get((src, dst), 0), place, slot)
                 self._address(node, chunk, tag, "comm_dst", dst)
-                rank.sends(port, step, node)
-                self._tags[src, dst] = self._next_tag(src, dst)
             rank.reads(slot, node)
-            sent.append((src, dst, (chunk, to_slot), reduce, tag, node))
-        for src, dst, slot, reduce, tag, node in sent:
-            self._arrive(src, dst, slot, bool(reduce), tag, node)
-
-    def _next_tag(self, src: int, dst: int) -> int:
-        if self._tags[src, dst] == _MOST_TAG:
-            raise ArgumentError(f"{_WHAT}: expected at most 2^31 messages from rank {src} to rank {dst}")
-        return self._tags[src, dst] + 1
+            sent[tag] = node
+        for tag, (src, dst, chunk, reduce, _, to_slot) in rows.items():
+            self._arrive(src, dst, (chunk, to_slot), bool(reduce), tag, sent[tag])
 
     def _arrive(self, src: int, dst: int, slot: _Slot, reduce: bool, tag: int, copy: Any) -> None:
         rank = self._ranks[dst]
@@ -198,7 +208,7 @@ class _Traces:
         rank.makes(slot, node)
 
     def _address(self, node: Any, chunk: int, tag: int, end: str, peer: int) -> None:
-        messages.add_attribute(node, "comm_size", "int64_val", int(self._sizes[chunk]))
+        messages.add_attribute(node, "comm_size", "int64_val", max(1, int(self._sizes[chunk])))
         messages.add_attribute(node, "comm_tag", "int32_val", tag)
         messages.add_attribute(node, end, "int32_val", peer)
 

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages of Chakra's execution traces (et_def.proto of mlcommons/chakra 1.0.0), made at run time.
 
-A descriptor in place of generated code: no version of protobuf has to fit a generator's. Fields that Hemiola neither
-writes nor reads are left out; a reader of protobuf passes over fields that it does not know.
+A descriptor in place of generated code: no version of protobuf has to fit a generator's. Fields that Hemiola does not
+write are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 from hemiola.environment.packages import optional
-from hemiola.errors import FormatError
 
 _PACKAGE = "HemiolaChakra"
 COMP_NODE, SEND_NODE, RECV_NODE = 4, 5, 6
@@ -79,13 +78,6 @@ def add_attribute(node: Any, name: str, field: str, value: int | bool | str) -> 
     setattr(node.attr.add(name=name), field, value)
 
 
-def attributes(node: Any) -> dict[str, Any]:
-    """Return a node's attributes by name."""
-    return {
-        each.name: getattr(each, each.WhichOneof("value")) for each in node.attr if each.WhichOneof("value")
-    }
-
-
 def joined(nodes: Iterable[Any], version: str) -> bytes:
     """Return a trace: the metadata and the nodes, each with its length before it."""
     parts = bytearray()
@@ -95,43 +87,9 @@ def joined(nodes: Iterable[Any], version: str) -> bytes:
     return bytes(parts)
 
 
-def separated(data: bytes, source: str) -> Iterator[Any]:
-    """Yield a trace's nodes; raise FormatError, which names source and byte, where it is none."""
-    decode_error = optional("google.protobuf.message").DecodeError
-    place, is_first = 0, True
-    while place < len(data):
-        length, start = _read_varint(data, place, source)
-        if start + length > len(data):
-            raise FormatError(
-                f"{source}, byte {place}: expected a message of {length} bytes, found the end after {len(data) - start}"
-            )
-        message = _classes()["GlobalMetadata" if is_first else "Node"]()
-        try:
-            message.ParseFromString(data[start : start + length])
-        except decode_error:
-            raise FormatError(
-                f"{source}, byte {start}: expected a message of Chakra, found other bytes"
-            ) from None
-        if not is_first:
-            yield message
-        is_first, place = False, start + length
-
-
 def _varint(number: int) -> bytes:
     parts = bytearray()
     while number > 0x7F:
         parts.append(number & 0x7F | 0x80)
         number >>= 7
     return bytes([*parts, number])
-
-
-def _read_varint(data: bytes, place: int, source: str) -> tuple[int, int]:
-    number = 0
-    for turn in range(10):
-        if place + turn >= len(data):
-            break
-        byte = data[place + turn]
-        number |= (byte & 0x7F) << (7 * turn)
-        if byte < 0x80:
-            return number, place + turn + 1
-    raise FormatError(f"{source}, byte {place}: expected a message's length, found no number")

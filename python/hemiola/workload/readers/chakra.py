@@ -66,17 +66,18 @@ def read_chakra(path: Path) -> Step:
         The file cannot be read.
     """
     nodes: dict[int, _Node] = {}
-    for place, (offset, fields) in enumerate(messages_of(path)):
-        where = Place(f"'{path}'", key=f"offset {offset}")
-        if place == 0:
-            _check_version(fields, where)
-            continue
-        if len(nodes) == _MOST_NODES:
-            where.fail(f"expected at most {_MOST_NODES:,} nodes, found more; record fewer steps")
-        node = _node(fields, where)
-        if node.number in nodes:
-            where.fail(f"expected each node once, found node {node.number} again")
-        nodes[node.number] = node
+    with path.open("rb") as file:
+        for place, (offset, fields) in enumerate(messages_of(file, f"'{path}'")):
+            where = Place(f"'{path}'", key=f"offset {offset}")
+            if place == 0:
+                _check_version(fields, where)
+                continue
+            if len(nodes) == _MOST_NODES:
+                where.fail(f"expected at most {_MOST_NODES:,} nodes, found more; record fewer steps")
+            node = _node(fields, where)
+            if node.number in nodes:
+                where.fail(f"expected each node once, found node {node.number} again")
+            nodes[node.number] = node
     if not nodes:
         Place(f"'{path}'").fail("expected nodes behind the metadata, found none")
     return _step(path, nodes)

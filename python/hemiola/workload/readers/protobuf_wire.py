@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import BinaryIO
 
 from hemiola.topology.place import Place
@@ -19,12 +18,13 @@ _MOST = 64 << 20
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 
 
-def messages_of(path: Path) -> Iterator[tuple[int, Fields]]:
+def messages_of(file: BinaryIO, source: str) -> Iterator[tuple[int, Fields]]:
     """Yield each message of a file with its offset.
 
     Parameters
     ----------
-    path : Path.
+    file : as `open` returns it.
+    source : the file's name in errors.
 
     Yields
     ------
@@ -37,18 +37,18 @@ def messages_of(path: Path) -> Iterator[tuple[int, Fields]]:
     OSError
         The file cannot be read.
     """
-    with path.open("rb") as file:
-        while True:
-            offset = file.tell()
-            length = _length(file, _place(path, offset))
-            if length is None:
-                return
-            data = file.read(length)
-            if len(data) < length:
-                _place(path, offset).fail(
-                    f"expected a message of {length:,} bytes, found {len(data):,}; the file may be cut off"
-                )
-            yield offset, fields_of(data, _place(path, offset))
+    while True:
+        offset = file.tell()
+        where = Place(source, key=f"offset {offset}")
+        length = _length(file, where)
+        if length is None:
+            return
+        data = file.read(length)
+        if len(data) < length:
+            where.fail(
+                f"expected a message of {length:,} bytes, found {len(data):,}; the file may be cut off"
+            )
+        yield offset, fields_of(data, where)
 
 
 def fields_of(data: bytes, where: Place) -> Fields:
@@ -120,7 +120,3 @@ def _length(file: BinaryIO, where: Place) -> int | None:
     if shift:
         where.fail("expected the length of a message, found the end of the file; it may be cut off")
     return None
-
-
-def _place(path: Path, offset: int) -> Place:
-    return Place(f"'{path}'", key=f"offset {offset}")
