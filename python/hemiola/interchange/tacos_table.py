@@ -6,6 +6,8 @@ already. Chunk c belongs to NPU c mod the count of NPUs."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from hemiola._core import Collective, Schedule
 from hemiola.interchange.artefact import Artefact
 from hemiola.topology.place import Place, quote
@@ -87,22 +89,28 @@ def _rounds(
     """Return (step, src, dst, chunk) of every move; raise FormatError where a link waits for ever."""
     has = [set(range(npu, chunks, npus)) for npu in range(npus)]
     left = {link: list(reversed(queue)) for link, queue in queues.items() if queue}
+    waiting: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)  # links by NPU and chunk
     rows: list[tuple[int, int, int, int]] = []
-    step = 0
-    while left:
-        moves = [(*link, queue[-1]) for link, queue in left.items() if queue[-1] in has[link[0]]]
-        if not moves:
-            (src, dst), queue = next(iter(left.items()))
-            place[src, dst].fail(
-                f"link {src} to {dst} waits for chunk {queue[-1]}, which NPU {src} never has"
-            )
+    step, ready = 0, list(left)
+    while ready:
+        moves = [(src, dst, left[src, dst][-1]) for src, dst in ready if left[src, dst][-1] in has[src]]
+        for src, dst in ready:
+            if left[src, dst][-1] not in has[src]:
+                waiting[src, left[src, dst][-1]].append((src, dst))
         if len(rows) + len(moves) > _MOST_MOVES:
             place[moves[0][:2]].fail(f"expected at most {_MOST_MOVES} chunks on all links together")
+        ready = []
         for src, dst, chunk in moves:
             rows.append((step, src, dst, chunk))
             has[dst].add(chunk)
+            ready += waiting.pop((dst, chunk), ())
             left[src, dst].pop()
-            if not left[src, dst]:
-                del left[src, dst]
+            if left[src, dst]:
+                ready.append((src, dst))
         step += 1
+    for (src, dst), queue in left.items():
+        if queue:
+            place[src, dst].fail(
+                f"link {src} to {dst} waits for chunk {queue[-1]}, which NPU {src} never has"
+            )
     return rows

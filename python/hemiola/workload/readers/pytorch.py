@@ -260,6 +260,10 @@ def _recorded(trace: _Trace, sizes: dict[int, Sent], where: Place) -> list[Recor
 def _call(sent: Sent, trace: _Trace, where: Place) -> Call:
     """Return a call of the class that the group's ranks say: neighbours share layers, others are replicas."""
     count = len(sent.ranks)
+    if trace.rank_count and count and max(sent.ranks) >= trace.rank_count:
+        where.fail(
+            f"expected groups of the {trace.rank_count} ranks of distributedInfo, found one with rank {max(sent.ranks)}"
+        )
     if count in (0, trace.rank_count):
         return Call(sent.kind, sent.nbytes, "world")
     steps = {b - a for a, b in zip(sent.ranks, sent.ranks[1:], strict=False)}
