@@ -11,6 +11,7 @@ from typing import Any
 
 import lightgbm
 import numpy as np
+from told import Told, told
 
 import hemiola as hm
 from hemiola.lightgbm import Network, NetworkError, functions
@@ -91,26 +92,32 @@ def trained_until_lost(after: int) -> tuple[list[str], str, str, float]:
     return [], "", "", 0.0
 
 
-def in_one_process_twice() -> str:
-    """Enter a second network in the first one's block."""
+def make_mistakes() -> dict[str, Told]:
+    """Return what each mistake raises."""
     comm = hm.init(timeout_s=60)
-    with Network(comm):
-        try:
+
+    def enter_twice() -> None:
+        with Network(comm):
             Network(comm).__enter__()
-        except lightgbm.basic.LightGBMError as error:
-            return str(error)
-    return ""
+
+    def train_unequal_trees() -> None:
+        parameters = parameters_of("data", "regression", comm.rank_count) | {
+            "num_leaves": 31 - 10 * comm.rank
+        }
+        with Network(comm):
+            lightgbm.train(parameters, problem(comm.rank, comm.rank_count, "data", "regression"), 5)
+
+    return {
+        "no communicator": told(lambda: Network("ranks")),  # type: ignore[arg-type]
+        "two networks": told(enter_twice),
+        "unequal trees": told(train_unequal_trees),
+    }
 
 
-def with_unequal_features() -> tuple[list[str], str]:
-    """Train on data that has another number of columns on each rank."""
+def train_on_unequal_features() -> Told:
+    """Return what training raises on data that has another number of columns on each rank."""
     comm = hm.init(timeout_s=60)
     x = np.random.default_rng(comm.rank).standard_normal((500, 4 + 3 * comm.rank))
-    try:
-        with Network(comm):
-            lightgbm.train(
-                parameters_of("data", "regression", comm.rank_count), lightgbm.Dataset(x, x[:, 0]), 5
-            )
-    except lightgbm.basic.LightGBMError as error:
-        return [kind.__name__ for kind in type(error).__mro__], str(error)
-    return [], ""
+    with Network(comm):
+        parameters = parameters_of("data", "regression", comm.rank_count)
+        return told(lambda: lightgbm.train(parameters, lightgbm.Dataset(x, x[:, 0]), 5))

@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What workers of a Dask cluster run in tests."""
+"""A Dask cluster, and what its workers run in tests."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from distributed import Client, LocalCluster
 
 from hemiola.dask import communicator
+
+
+@contextmanager
+def client_of_three() -> Iterator[Client]:
+    """Start three workers on this machine."""
+    how = {"dashboard_address": ":0", "memory_limit": 0}
+    with LocalCluster(n_workers=3, threads_per_worker=2, **how) as cluster, Client(cluster) as client:
+        yield client
 
 
 def summed(name: str = "hemiola") -> tuple[int, list[float]]:

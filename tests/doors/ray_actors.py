@@ -5,20 +5,36 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import ray
 import torch
 from ray.util import collective
+from told import Told, told
 
 import hemiola.ray
 
 #: Three actors that import PyTorch take half a minute to start, and more where other tests have the cores.
 LIMIT_S = 250
 
+ROOT = Path(__file__).parents[2]
 Make = Callable[[Any], Any]
+
+
+@contextmanager
+def cluster() -> Iterator[None]:
+    """Start Ray on this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{ROOT / 'python'}:{Path(__file__).parent}")
+        patch.setenv("OMP_NUM_THREADS", "1")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20)
+        yield
+        ray.shutdown()
 
 
 @ray.remote(num_cpus=0)
@@ -32,10 +48,10 @@ class Member:
         os.environ["HEMIOLA_TIMEOUT"] = str(limit_s)
         collective.init_collective_group(rank_count, rank, backend="HEMIOLA", group_name=group)
 
-    def make_again(self, group: str) -> None:
+    def make_again(self, group: str) -> Told:
         from hemiola.ray import HemiolaGroup
 
-        HemiolaGroup(1, 0, group)
+        return told(lambda: HemiolaGroup(1, 0, group))
 
     def leave(self, group: str) -> None:
         collective.destroy_collective_group(group)
@@ -126,15 +142,11 @@ def reduce_until_lost(group: str, rank: int, n: int) -> tuple[list[str], str, fl
         return [kind.__name__ for kind in type(error).__mro__], str(error), time.time()
 
 
-def reduce_oddly(odd: Callable[[int], Any]) -> Callable[[str, int, int], tuple[list[str], str]]:
+def reduce_oddly(odd: Callable[[int], Any]) -> Callable[[str, int, int], Told]:
     """Return a function that passes what may be wrong, and returns the error; the group serves afterwards."""
 
-    def run(group: str, rank: int, n: int) -> tuple[list[str], str]:
-        found: tuple[list[str], str] = ([], "")
-        try:
-            collective.allreduce(odd(rank), group)
-        except Exception as error:
-            found = [kind.__name__ for kind in type(error).__mro__], str(error)
+    def run(group: str, rank: int, n: int) -> Told:
+        found = told(lambda: collective.allreduce(odd(rank), group))
         x = np.ones(3, np.float32)
         collective.allreduce(x, group)
         assert listed(x) == [n] * 3

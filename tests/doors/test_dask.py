@@ -10,11 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dask_tasks as tasks
-import numpy as np
 import pytest
-from distributed import Client, LocalCluster, wait
+from distributed import Client, wait
 
-import hemiola as hm
 from hemiola.dask import CommunicatorPlugin, run
 
 ROOT = Path(__file__).parents[2]
@@ -22,10 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with (
-        LocalCluster(n_workers=3, threads_per_worker=2, dashboard_address=":0", memory_limit=0) as cluster,
-        Client(cluster) as client,
-    ):
+    with tasks.client_of_three() as client:
         yield client
 
 
@@ -57,40 +52,20 @@ def test_several_communicators_serve_at_once(client: Client, plugin: Communicato
         run(client, pair, tasks.summed, "pair")
 
 
-def test_wrong_registrations_are_refused(client: Client, plugin: CommunicatorPlugin) -> None:
-    with pytest.raises(ValueError, match="registered a second time"):
-        client.register_plugin(plugin)
+def test_a_worker_that_is_named_twice_is_refused(plugin: CommunicatorPlugin) -> None:
     with pytest.raises(ValueError, match="distinct workers"):
         CommunicatorPlugin([plugin.workers[0]] * 2)
+
+
+def test_a_new_plugin_takes_the_place_of_one_of_its_name(client: Client, plugin: CommunicatorPlugin) -> None:
     again = CommunicatorPlugin()
     client.register_plugin(again)
     assert run(client, again, tasks.summed)[0] == (0, [6.0, 6.0])
 
 
-@pytest.mark.parametrize(
-    ("odd", "kind", "sentence"),
-    [
-        ([np.array(["a"])] * 3, ValueError, "found one with the format"),
-        ([np.ones(2), np.ones(3), np.ones(2)], hm.MismatchError, "rank 1"),
-        (["text"] * 3, ValueError, "expected an array"),
-    ],
-    ids=["strings", "unequal sizes", "no arrays"],
-)
-def test_what_cannot_be_reduced_raises(
-    client: Client, odd: list[object], kind: type[Exception], sentence: str
-) -> None:
-    plugin = CommunicatorPlugin()
-    client.register_plugin(plugin)
-    with pytest.raises(kind, match=sentence):
-        run(client, plugin, tasks.reduced_oddly, odd)
-
-
 @pytest.mark.long
 def test_a_worker_that_dies_is_named_and_the_rest_go_on_with_a_new_plugin() -> None:
-    with (
-        LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
-        Client(cluster) as client,
-    ):
+    with tasks.client_of_three() as client:
         plugin = CommunicatorPlugin(timeout_s=60)
         client.register_plugin(plugin)
         futures = [

@@ -3,23 +3,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("jax", reason="needs JAX (pip install 'hemiola[jax]')")
 
-from hemiola.environment.packages import EXTRAS
+from jax_jobs import by_variable, ended, started
 
 HERE = Path(__file__).parent
-LIMIT_S = 280
 SUM = """
 import sys, os, signal, time
 import jax, numpy as np
@@ -43,46 +39,6 @@ def say(*operations):
         print(error, "after", time.monotonic() - began, "s", flush=True)
     os._exit(0)  # JAX's own shutdown waits for a process that is dead
 """
-
-
-def library() -> str:
-    """The path that `python -m hemiola.jax` prints."""
-    command = [sys.executable, "-m", "hemiola.jax"]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
-
-
-def started(
-    words: Sequence[str], count: int, more: Sequence[str] = (), variables: Mapping[str, str] | None = None
-) -> list[subprocess.Popen[str]]:
-    """Start so many processes of a program; they get coordinator, number of processes, and own number."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", **(variables or {})}
-    return [
-        subprocess.Popen(
-            [sys.executable, *words, address, str(count), str(rank), *more],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(count)
-    ]
-
-
-def ended(processes: Sequence[subprocess.Popen[str]]) -> list[tuple[int, str, str]]:
-    """Wait for all; return exit code, output and errors of each."""
-    try:
-        texts = [process.communicate(timeout=LIMIT_S) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    return [(process.returncode, *text) for process, text in zip(processes, texts, strict=True)]
-
-
-def by_variable() -> dict[str, str]:
-    return {"MPITRAMPOLINE_LIB": library()}
 
 
 def program(tmp_path: Path, text: str, options: str = "{}") -> str:
@@ -189,18 +145,6 @@ say(lambda: total(x))
 
 
 @pytest.mark.long
-def test_different_programs_are_an_error_on_both(tmp_path: Path) -> None:
-    text = """
-mine = jax.make_array_from_callback(
-    (2, 10 + rank), NamedSharding(mesh, P("x")), lambda index: np.ones((1, 10 + rank), np.float32)
-)
-say(lambda: total(mine))
-"""
-    for _, output, errors in ended(started([program(tmp_path, text)], 2, (), by_variable())):
-        assert "MismatchError" in output, (output, errors[-2000:])
-
-
-@pytest.mark.long
 def test_groups_of_which_some_are_known_are_an_error_on_all(tmp_path: Path) -> None:
     text = """
 def of_groups(groups):
@@ -214,14 +158,6 @@ say(lambda: of_groups([[0, 1], [3, 2]])(x), lambda: of_groups([[1, 0, 3, 2]])(x)
             output,
             errors[-2000:],
         )
-
-
-def test_an_import_behind_jax_is_an_error() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "import jax; import hemiola.jax"], capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 1
-    assert "Import hemiola.jax before jax" in done.stderr.splitlines()[-1]
 
 
 def test_a_program_of_one_process_needs_no_others() -> None:
@@ -241,12 +177,3 @@ print(len(names) > 500, [name for name in names if not hasattr(library, name)])
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
     assert done.stdout == "True []\n", done.stderr
-
-
-def test_a_missing_jax_names_the_extra() -> None:
-    hidden = "import sys; sys.modules['jax'] = None; import importlib.util as u; real = u.find_spec; "
-    hidden += (
-        "u.find_spec = lambda name, *rest: None if name == 'jax' else real(name, *rest); import hemiola.jax"
-    )
-    done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, timeout=60)
-    assert f"hemiola[{EXTRAS['jax']}]" in done.stderr.splitlines()[-1]

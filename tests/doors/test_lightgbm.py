@@ -55,13 +55,8 @@ def test_every_survivor_raises_an_error_that_names_the_rank_that_was_killed(afte
         assert cause == "LostRankError"
 
 
-def test_a_second_network_in_a_process_is_refused() -> None:
-    for text in hm.launch(ranks.in_one_process_twice, 2, timeout_s=60):
-        assert text.startswith("LightGBM has a network of Hemiola in this process already")
-
-
 def test_ranks_with_other_columns_raise_an_error_of_lightgbm() -> None:
-    for kinds, text in hm.launch(ranks.with_unequal_features, 2, timeout_s=60):
+    for kinds, text in hm.launch(ranks.train_on_unequal_features, 2, timeout_s=60):
         assert "LightGBMError" in kinds
         assert text
 

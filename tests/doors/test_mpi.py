@@ -39,20 +39,14 @@ def test_a_program_prints_what_it_prints_with_real_mpi(ranks: int) -> None:
     assert ours(ranks, program) == theirs
 
 
-def test_whatever_is_missing_or_wrong_is_named_by_mpis_exception() -> None:
+def test_a_missing_name_and_a_lost_rank_are_named_by_mpis_exception() -> None:
     launch = [sys.executable, "-m", "hemiola", "launch", "-n", "3", sys.executable, "-m", "hemiola.mpi"]
-    ended = subprocess.run([*launch, HERE / "mpi_wrong.py"], capture_output=True, text=True, timeout=200)
+    ended = subprocess.run([*launch, HERE / "mpi_failing.py"], capture_output=True, text=True, timeout=200)
     lines = _RANK.sub("", ended.stdout).splitlines()
     expected = [
         "hemiola.mpi has no MPI.Win",
         "hemiola.mpi has no Comm.Scan",
-        "has no mpi4py.futures",
-        "expected a buffer, found object",
-        "found one with the format",
-        "expected a buffer that is contiguous",
-        "rank 1",
         "hemiola.mpi has no such op for all_reduce",
-        "has room for 3",
         "rank 2 has died",
     ]
     assert len(lines) == len(expected), ended.stdout + ended.stderr

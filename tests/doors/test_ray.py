@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import ray
 import ray_actors as actors
-import torch
 from ray.experimental import internal_kv
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]  # Ray starts a cluster
@@ -34,13 +32,8 @@ ALL_OF_THREE = [
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    """Start Ray on this machine."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", f"{ROOT / 'python'}:{Path(__file__).parent}")
-        patch.setenv("OMP_NUM_THREADS", "1")
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20)
+    with actors.cluster():
         yield
-        ray.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -75,32 +68,6 @@ def test_a_group_is_made_again_under_its_name_and_leaves_nothing(three: list[Any
         assert found == ALL_OF_THREE
         actors.called(three, "leave", "again")
     assert not internal_kv._internal_kv_list("hemiola/groups/again")
-
-
-def test_a_second_initialization_is_refused(three: list[Any], group: str) -> None:
-    with pytest.raises(RuntimeError, match="a second time"):
-        ray.get(three[0].join.remote(3, 0, group))
-    with pytest.raises(RuntimeError, match="'of three' is there already"):
-        ray.get(three[0].make_again.remote(group))
-
-
-@pytest.mark.parametrize(
-    ("odd", "kind", "sentence"),
-    [
-        (lambda rank: np.array(["a"]), "ValueError", "found one with the format"),
-        (lambda rank: torch.ones(3, device="meta"), "ValueError", "Found Tensor on meta"),
-        (lambda rank: torch.ones(3).to_sparse(), "ValueError", "Found Tensor on cpu"),
-        (lambda rank: np.ones(3 + rank), "RuntimeError", "rank 1"),
-        (lambda rank: np.ones(3, np.float32 if rank else np.float64), "RuntimeError", "float64"),
-    ],
-    ids=["strings", "no memory", "sparse", "unequal sizes", "unequal types"],
-)
-def test_what_cannot_be_reduced_raises_on_every_actor(
-    three: list[Any], group: str, odd: Callable[[int], Any], kind: str, sentence: str
-) -> None:
-    for kinds, text in actors.called(three, "run", actors.reduce_oddly(odd), group):
-        assert kind in kinds
-        assert sentence in text
 
 
 def test_an_actor_that_dies_is_named_and_its_name_serves_again() -> None:

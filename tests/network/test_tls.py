@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from jobs import LIMIT_S, running, said
+from nic_cuts import HOSTS, RATE, results_of_a_cut, seeded_run
 from tls_rank import REPEATS
 
 from certificates import Authority
@@ -235,3 +236,46 @@ def test_a_newcomer_is_let_in_over_tls(clusters: Callable[..., Cluster], encrypt
             assert seen["sizes"][-1] == 3
     finally:
         job.end()
+
+
+@pytest.mark.parametrize("seed", [0, 4, 5])  # a collective each
+def test_an_operation_outlives_a_nic_over_tls(
+    clusters: Callable[..., Cluster], encrypted: None, seed: int
+) -> None:
+    seeded_run(clusters, seed)
+
+
+def test_a_rank_without_any_nic_is_lost_over_tls(clusters: Callable[..., Cluster], encrypted: None) -> None:
+    cluster = clusters(HOSTS, nics=2, rate=RATE)
+    for rank, result in enumerate(results_of_a_cut(cluster, "all_reduce", 1, None)):
+        assert (result["error"], result["lost"]) == ("LostRankError", 1 - rank)
+
+
+def test_a_job_that_encrypts_tells_its_status_on_each_host(
+    clusters: Callable[..., Cluster], encrypted: None
+) -> None:
+    cluster, job = clusters(2), f"job-{secrets.token_hex(4)}"
+    command = [sys.executable, "-m", "hemiola", "status"]
+
+    def asked(host: int, *words: str) -> str:
+        asking = cluster.start(host, [*command, *words], stdout=subprocess.PIPE, text=True)
+        answer = asking.communicate(timeout=LIMIT_S)[0]
+        assert asking.returncode == 0
+        return str(answer)
+
+    with running(cluster, "endless", HEMIOLA_JOB=job) as ranks:
+        for rank in ranks:
+            assert rank.stdout is not None
+            assert rank.stdout.readline() == "working\n"
+        for host in range(len(ranks)):
+            (told,) = json.loads(asked(host, job, "--json"))["jobs"]
+            assert told["name"].startswith(f"hemiola-{job}-0 on ")
+            assert told["host"] == f"host{host}"
+            assert told["ranks"] == [0, 1]
+            assert list(told["processes"]) == [str(host)]
+            assert told["ended"] == []
+            assert told["refusal"] is None
+            assert f"Job '{told['name']}': 2 ranks in epoch 0" in asked(host, job)
+            assert told["name"] in [each["name"] for each in json.loads(asked(host, "--json"))["jobs"]]
+        ranks[1].send_signal(signal.SIGKILL)
+        assert said(ranks[:1]) == ["0: lost 1"]

@@ -53,6 +53,7 @@ _BY_NAME = {
 _BY_TYPE = {
     "Algorithm": "hm.algorithms.get('all_reduce_ring')",
     "Collective": "hm.Collective.make('all_reduce', 8, 8)",
+    "Communicator": "hm.init()",
     "Conditions": "hm.Conditions(late={7: 4.5e-3})",
     "Graph": "networkx.path_graph(8)",
     "Host": "hm.topologies.Host(8, latency_s=1e-6, bandwidth=300e9, nic_latency_s=5e-6, nic_bandwidth=50e9)",

@@ -249,6 +249,7 @@ class Membership:
             return
         refusal = self._options.why_nobody_may_come()
         processes = {rank: self._session.process_of(rank) for rank in self._ranks}
+        processes = {rank: process for rank, process in processes.items() if process}  # those of this host
         status = status_text(self._history, processes, refusal)
         self._session.open_lobby(
             sorted(self._ranks), metadata.version("hemiola"), self._options.invitation(), refusal, status

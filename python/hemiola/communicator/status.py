@@ -32,8 +32,9 @@ _LISTENS = 1 << 16
 class JobStatus:
     """A job, as its first rank tells of it.
 
-    `name` is the one at which its ranks met. `processes` has the members' process numbers by rank, and `ended` the
-    members whose process has ended since the last change. `refusal` says why nobody may join; empty: newcomers may.
+    `name` is the one at which its ranks met, and where they are on several hosts, the host's. `processes` has the
+    process numbers of this host's members by rank, and `ended` those whose process has ended since the last change.
+    `refusal` says why nobody may join; empty: newcomers may.
     `joins`, `leaves` and `losses` count since the job was founded, also what `epochs` keeps no more.
     """
 
@@ -152,7 +153,7 @@ def status_of(job: str, timeout_s: float) -> JobStatus:
     deadline = time.monotonic() + min(timeout_s, _GAP_S)
     while True:
         names = (job, meeting_name(job))
-        found = [status for name in names if (status := status_at(name, timeout_s)) is not None]
+        found = [status for name in names if (status := _status_here(name, timeout_s)) is not None]
         if len(found) == 2:
             raise ArgumentError(
                 f"two jobs run as '{job}': one met at '{names[0]}', one was launched and met at '{names[1]}'. End one, "
@@ -163,6 +164,14 @@ def status_of(job: str, timeout_s: float) -> JobStatus:
         if time.monotonic() >= deadline:
             raise ArgumentError(_why_none(job, names))
         time.sleep(_PAUSE_S)
+
+
+def _status_here(name: str, timeout_s: float) -> JobStatus | None:
+    """Return the status of the job that met at a name. On several hosts it has a door on each, named by the host."""
+    on_host = re.compile(re.escape(name) + " on [0-9a-f]{16}")
+    doors = sorted(door for user, door in _doors() if user == os.getuid() and on_host.fullmatch(door))
+    told = (status_at(door, timeout_s) for door in (name, *doors))
+    return next((status for status in told if status is not None), None)
 
 
 def _why_none(job: str, names: Sequence[str]) -> str:

@@ -80,7 +80,8 @@ class CommunicatorPlugin(WorkerPlugin):
             return
         if (worker.address, self._place) in _used:
             raise ArgumentError(
-                "CommunicatorPlugin: registered a second time; make a new one for each registration"
+                f"CommunicatorPlugin: expected one that has not been registered, found one that {worker.address} has "
+                f"joined by; make a new one for each registration"
             )
         _used.add((worker.address, self._place))
         await asyncio.to_thread(self._join, worker)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""float16 and floats of 8 bits, which XLA's collectives on MPI refuse: carried as float32, rounded once at the end."""
+"""float16 and floats of 8 bits, which XLA's collectives on MPI refuse: carried as float32, rounded once at the end.
+
+Integers of 2 bits are refused here: XLA refuses them in some collectives, and ends the process in others."""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import jax.numpy as jnp
 from jax._src.interpreters import mlir
 from jax._src.lax import parallel
 
-_PRIMITIVES = (
+from hemiola.errors import ArgumentTypeError
+
+_REDUCING = (
     "psum_p",
     "psum_invariant_p",
     "pmax_p",
@@ -19,15 +23,30 @@ _PRIMITIVES = (
     "all_gather_invariant_p",
     "reduce_scatter_p",
 )
+_MOVING = ("ppermute_p", "all_to_all_p")
 
 
 def carry_narrow_floats() -> None:
-    """Widen narrow floats around each collective that the installed JAX has."""
-    for name in _PRIMITIVES:
+    """Widen narrow floats around each collective that the installed JAX has; refuse types that none can carry."""
+    for name in (*_REDUCING, *_MOVING):
         primitive = getattr(parallel, name, None)
         if primitive is not None:
             known = mlir._platform_specific_lowerings["cpu"].get(primitive) or mlir._lowerings[primitive]
-            mlir.register_lowering(primitive, _widened(known.rule), platform="cpu")
+            rule = _widened(known.rule) if name in _REDUCING else known.rule
+            mlir.register_lowering(primitive, _checked(rule, primitive.name), platform="cpu")
+
+
+def _checked(rule: Callable[..., Any], call: str) -> Callable[..., Any]:
+    def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
+        for aval in context.avals_in:
+            if jnp.issubdtype(aval.dtype, jnp.integer) and jnp.iinfo(aval.dtype).bits < 4:
+                raise ArgumentTypeError(
+                    f"{call}: expected elements of at least 4 bits, found {aval.dtype}, which XLA's collectives cannot "
+                    f"carry. Convert them first, as by x.astype('int8')"
+                )
+        return rule(context, *operands, **parameters)
+
+    return lower
 
 
 def _widened(rule: Callable[..., Any]) -> Callable[..., Any]:

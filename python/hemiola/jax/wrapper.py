@@ -32,8 +32,8 @@ def announce() -> None:
         os.environ[VARIABLE] = str(PATH)
     elif str(PATH) not in Path("/proc/self/maps").read_text():
         raise ImportError(
-            "hemiola.jax: jax is imported already. It chooses its collectives at its import. Import hemiola.jax before "
-            "jax, or run `python -m hemiola.jax program.py`"
+            "hemiola.jax: expected to come before jax, which chooses its collectives at its import; found that jax is "
+            "imported already. Import hemiola.jax before jax, or run `python -m hemiola.jax program.py`"
         )
 
 

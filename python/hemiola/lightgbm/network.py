@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from lightgbm.basic import _LIB, LightGBMError
 
+from hemiola.arguments import typed
 from hemiola.communicator import Communicator, init
 from hemiola.errors import HemiolaError
 from hemiola.lightgbm import functions
@@ -43,6 +44,7 @@ class NetworkError(LightGBMError, RuntimeError):
     """Ranks lost each other while LightGBM trained; `__cause__` is Hemiola's error, such as LostRankError."""
 
 
+@typed
 class Network:
     """LightGBM's network while a `with` block lasts, in the thread that enters it.
 
@@ -58,6 +60,8 @@ class Network:
 
     Raises
     ------
+    TypeError
+        where `comm` is something else.
     NetworkError
         where this process has such a network already, and where ranks lose each other.
     """
@@ -74,7 +78,8 @@ class Network:
     def __enter__(self) -> Self:
         if Network._in_force is not None:
             raise NetworkError(
-                "LightGBM has a network of Hemiola in this process already. Leave its with block first"
+                "Network: expected a process whose LightGBM has no network, found one with a network of Hemiola. Leave "
+                "its with block first"
             )
         n, me = self._comm.rank_count, self._comm.rank
         addresses = (ctypes.cast(callback, ctypes.c_void_p) for callback in self._callbacks)

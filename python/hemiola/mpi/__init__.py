@@ -11,22 +11,33 @@ from typing import Any
 
 from hemiola.communicator import Communicator, init
 from hemiola.communicator.launch_environment import found_job
+from hemiola.errors import ArgumentError
+from hemiola.errors import HemiolaError as Exception
 from hemiola.mpi.buffers import IN_PLACE, OPS, TYPES, Datatype, Op
 from hemiola.mpi.comm import UNDEFINED, Comm, Intracomm
-from hemiola.mpi.errors import Exception, missing
+from hemiola.mpi.errors import missing
 from hemiola.mpi.messages import ANY_SOURCE, ANY_TAG, PROC_NULL, Request, Status
 
 globals().update(TYPES | OPS)
-COMM_NULL, REQUEST_NULL, TAG_UB, SUCCESS = None, Request(), 0, 0
+COMM_NULL, REQUEST_NULL, SUCCESS = None, Request(), 0
 THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED, THREAD_MULTIPLE = range(4)
 Wtime = time.perf_counter
 Get_processor_name = socket.gethostname
 
 __all__ = [
-    "ANY_SOURCE", "ANY_TAG", "COMM_NULL", "IN_PLACE", "PROC_NULL", "REQUEST_NULL", "SUCCESS", "TAG_UB",
+    "ANY_SOURCE", "ANY_TAG", "COMM_NULL", "IN_PLACE", "PROC_NULL", "REQUEST_NULL", "SUCCESS",
     "THREAD_FUNNELED", "THREAD_MULTIPLE", "THREAD_SERIALIZED", "THREAD_SINGLE", "UNDEFINED", "Comm", "Datatype",
-    "Exception", "Get_processor_name", "Intracomm", "Op", "Query_thread", "Request", "Status", "Wtime",
+    "Exception", "Get_processor_name", "Init", "Intracomm", "Op", "Query_thread", "Request", "Status", "Wtime",
 ]  # fmt: skip
+
+
+def Init() -> None:
+    """Join the job, as the first use of COMM_WORLD does."""
+    if "COMM_WORLD" in globals():
+        raise ArgumentError(
+            "MPI.Init: expected a process that has not joined its job, found one that has. Leave this call out"
+        )
+    __getattr__("COMM_WORLD")
 
 
 def Query_thread() -> int:

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -16,12 +15,11 @@ from hemiola import mpi
 class _StandIn:
     """Finds no module below mpi4py but MPI."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, *_: Any) -> None:
         if name.startswith("mpi4py."):
             raise ImportError(
-                f"hemiola.mpi stands in for mpi4py.MPI, and has no {name}; run this program with MPI"
+                f"expected mpi4py.MPI, found {name}, which hemiola.mpi has not; run this program with MPI"
             )
-        return None
 
 
 def stand_in() -> None:
@@ -33,21 +31,21 @@ def stand_in() -> None:
     sys.meta_path.insert(0, _StandIn())
 
 
-def main(words: Sequence[str]) -> None:
-    """Run a script, or a module behind -m, with its arguments."""
-    if not words or words[0] in ("-h", "--help") or words == ["-m"]:
+def main() -> None:
+    """Run the script, or the module behind -m, that the command line names."""
+    if sys.argv[1:] in ([], ["-h"], ["--help"], ["-m"]):
         raise SystemExit(
             "usage: python -m hemiola.mpi SCRIPT or python -m hemiola.mpi -m MODULE, and their arguments"
         )
     stand_in()
-    if words[0] == "-m":
-        sys.argv = list(words[1:])
-        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    del sys.argv[0]
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
-        sys.argv = list(words)
-        sys.path.insert(0, words[0].rpartition("/")[0] or ".")
-        runpy.run_path(words[0], run_name="__main__")
+        sys.path.insert(0, os.path.dirname(sys.argv[0]) or ".")
+        runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -11,37 +11,32 @@ from typing import Any
 import numpy as np
 
 from hemiola.communicator import Communicator
+from hemiola.errors import ArgumentError
 from hemiola.mpi.buffers import IN_PLACE, OPS, Buffer, Op
-from hemiola.mpi.errors import Exception, missing, translating
-from hemiola.mpi.messages import ANY_SOURCE, ANY_TAG, Mailbox, Request, Status, waited
+from hemiola.mpi.errors import Facade, missing
+from hemiola.mpi.messages import ANY_SOURCE, ANY_TAG, Mailbox, Receive, Request, waited
 
 UNDEFINED = -32766
 _SUM = OPS["SUM"]
+_NOTHING = np.empty(0, np.uint8)
 
 
 def _pickled(thing: Any) -> Any:
     return np.frombuffer(pickle.dumps(thing, pickle.HIGHEST_PROTOCOL), np.uint8)
 
 
-@translating
-class Comm:
+class Comm(Facade):
     """Ranks that call together, each by the names of mpi4py."""
 
     def __init__(self, comm: Communicator) -> None:
         self._comm, self._mail = comm, Mailbox(comm)
         self.rank, self.size = comm.rank, comm.rank_count
 
-    def __getattr__(self, name: str) -> Any:
-        raise missing(f"Comm.{name}")
-
     def Get_rank(self) -> int:
         return self.rank
 
     def Get_size(self) -> int:
         return self.size
-
-    def Get_attr(self, key: int) -> int:
-        return (1 << 31) - 1  # TAG_UB, the only one
 
     def Abort(self, errorcode: int = 1) -> None:
         self._comm.abort(f"MPI.Abort({errorcode})")
@@ -66,13 +61,13 @@ class Comm:
     Rsend = Send
 
     def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
-        return Request(self._mail.send(Buffer(buf).array.view(np.uint8), dest, tag))
+        return self._mail.send(Buffer(buf).array.view(np.uint8), dest, tag)
 
     def Recv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Any = None) -> None:
         self.Irecv(buf, source, tag).Wait(status)
 
     def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
-        return Request(self._mail.receive(Buffer(buf).array.view(np.uint8), source, tag))
+        return Receive(self._mail, source, tag, Buffer(buf).array.view(np.uint8))
 
     def Sendrecv(
         self, sendbuf: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int = ANY_SOURCE,
@@ -82,19 +77,16 @@ class Comm:
         self.Send(sendbuf, dest, sendtag)
         receiving.Wait(status)
 
-    def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Any = None) -> bool:
-        return self._probe(source, tag, status, waits=True)
-
-    def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Any = None) -> bool:
-        return self._probe(source, tag, status, waits=False)
-
-    probe, iprobe = Probe, Iprobe
-
-    def _probe(self, source: int, tag: int, status: Any, *, waits: bool) -> bool:
+    def _probe(
+        self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Any = None, *, waits: bool
+    ) -> bool:
         found = self._mail.probe(source, tag, waits=waits)
         if found is not None and status is not None:
-            vars(status).update(vars(found))
+            status.become(found)
         return found is not None
+
+    Probe = probe = functools.partialmethod(_probe, waits=True)
+    Iprobe = iprobe = functools.partialmethod(_probe, waits=False)
 
     # Messages of objects.
 
@@ -102,13 +94,13 @@ class Comm:
         self.isend(obj, dest, tag).Wait()
 
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
-        return Request(self._mail.send(_pickled(obj), dest, tag))
+        return self._mail.send(_pickled(obj), dest, tag)
 
     def recv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Any = None) -> Any:
         return self.irecv(buf, source, tag).wait(status)
 
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
-        return Request(self._mail.receive(None, source, tag), is_object=True)
+        return Receive(self._mail, source, tag)
 
     def sendrecv(
         self, sendobj: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int = ANY_SOURCE,
@@ -122,7 +114,7 @@ class Comm:
 
     def _run(self, kind: str, *arguments: Any, **options: Any) -> Any:
         """Run a collective; in the background where senders may wait for receives of this rank."""
-        if Mailbox.waiting:
+        if Mailbox.posted:
             return waited(getattr(self._comm, f"start_{kind}")(*arguments, **options))
         return getattr(self._comm, kind)(*arguments, **options)
 
@@ -135,30 +127,26 @@ class Comm:
         return Request(self._comm.start_barrier())
 
     def Bcast(self, buf: Any, root: int = 0) -> None:
-        self.Ibcast(buf, root).Wait()
+        self._run("broadcast", Buffer(buf).array, root=root)
 
     def Ibcast(self, buf: Any, root: int = 0) -> Request:
-        x = Buffer(buf).array
-        return Request(self._comm.start_broadcast(x, root=root) if x.size else None)
+        return Request(self._comm.start_broadcast(Buffer(buf).array, root=root))
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Op = _SUM) -> None:
-        self._reduced("all_reduce", sendbuf, recvbuf, op)
+        self._reduce("all_reduce", sendbuf, recvbuf, op)
 
     def Iallreduce(self, sendbuf: Any, recvbuf: Any, op: Op = _SUM) -> Request:
-        y = Buffer(recvbuf).array
-        x = y if sendbuf is IN_PLACE else Buffer(sendbuf).array
-        return Request(
-            self._comm.start_all_reduce(x, op=_array_op(op, "Iallreduce"), out=y) if x.size else None
-        )
+        x, y = Buffer(recvbuf if sendbuf is IN_PLACE else sendbuf).array, Buffer(recvbuf).array
+        return Request(self._comm.start_all_reduce(x, op=_name_of(op, "Iallreduce"), out=y))
 
     def Reduce(self, sendbuf: Any, recvbuf: Any, op: Op = _SUM, root: int = 0) -> None:
-        self._reduced("reduce", sendbuf, recvbuf if self.rank == root else None, op, root=root)
+        self._reduce("reduce", sendbuf, recvbuf if self.rank == root else None, op, root=root)
 
-    def _reduced(self, kind: str, sendbuf: Any, recvbuf: Any, op: Op, **options: Any) -> None:
+    def _reduce(self, kind: str, sendbuf: Any, recvbuf: Any, op: Op, **options: Any) -> None:
         y = None if recvbuf is None else Buffer(recvbuf).array
         x: Any = y if sendbuf is IN_PLACE else Buffer(sendbuf).array
         if not op.is_logical:
-            self._run(kind, x, op=_array_op(op, kind), out=y, **options) if x.size else None
+            self._run(kind, x, op=_name_of(op, kind), out=y, **options)
             return
         truth = (x != 0).astype(np.uint8)
         self._run(kind, truth, op=op.name, **options)
@@ -167,7 +155,7 @@ class Comm:
 
     def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Op = _SUM) -> None:
         x, y = Buffer(sendbuf).array, Buffer(recvbuf).array
-        self._run("reduce_scatter", x, op=_array_op(op, "Reduce_scatter_block"), out=y) if x.size else None
+        self._run("reduce_scatter", x, op=_name_of(op, "Reduce_scatter_block"), out=y)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
         blocks = Buffer(recvbuf).blocks(self.size)
@@ -177,32 +165,30 @@ class Comm:
     Allgatherv = Allgather
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
-        out = Buffer(recvbuf)
-        given = (
-            [block.copy() for block in out.blocks(self.size)]
-            if sendbuf is IN_PLACE
-            else Buffer(sendbuf).blocks(self.size)
-        )
-        self._run("all_to_all_blocks", given, out.blocks(self.size))
+        out = Buffer(recvbuf).blocks(self.size)
+        in_place = sendbuf is IN_PLACE
+        given = [block.copy() for block in out] if in_place else Buffer(sendbuf).blocks(self.size)
+        self._run("all_to_all_blocks", given, out)
 
     Alltoallv = Alltoall
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         out = Buffer(recvbuf).blocks(self.size) if self.rank == root else None
         x = out[root].copy() if sendbuf is IN_PLACE and out is not None else Buffer(sendbuf).array
-        none = [x[:0]] * self.size
-        given = [x if rank == root else x[:0] for rank in range(self.size)]
-        self._run("all_to_all_blocks", given, none if out is None else out)
+        self._run("all_to_all_blocks", self._at(root, x), [x[:0]] * self.size if out is None else out)
 
     Gatherv = Gather
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         given = Buffer(sendbuf).blocks(self.size) if self.rank == root else None
         y = given[root].copy() if recvbuf is IN_PLACE and given is not None else Buffer(recvbuf).array
-        out = [y if rank == root else y[:0] for rank in range(self.size)]
-        self._run("all_to_all_blocks", [y[:0]] * self.size if given is None else given, out)
+        self._run("all_to_all_blocks", [y[:0]] * self.size if given is None else given, self._at(root, y))
 
     Scatterv = Scatter
+
+    def _at(self, root: int, block: Any) -> list[Any]:
+        """Return a block for the root, and an empty one for each other rank."""
+        return [block if rank == root else block[:0] for rank in range(self.size)]
 
     # Collectives of objects.
 
@@ -222,22 +208,23 @@ class Comm:
         return self._exchanged([_pickled(sendobj)] * self.size)
 
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
-        own, none = _pickled(sendobj), np.empty(0, np.uint8)
-        every = self._exchanged([own if rank == root else none for rank in range(self.size)])
+        every = self._exchanged(self._at(root, _pickled(sendobj)))
         return every if self.rank == root else None
 
     def scatter(self, sendobj: Any, root: int = 0) -> Any:
-        if self.rank == root and len(sendobj) != self.size:
-            raise Exception(f"scatter: expected {self.size} objects, a rank each, found {len(sendobj)}")
-        given = map(_pickled, sendobj) if self.rank == root else [np.empty(0, np.uint8)] * self.size
-        return self._exchanged(list(given))[root]
+        given = [_NOTHING] * self.size
+        if self.rank == root:
+            if len(sendobj) != self.size:
+                raise ArgumentError(
+                    f"scatter: expected {self.size} objects, found {len(sendobj)}; pass one for each rank"
+                )
+            given = [_pickled(each) for each in sendobj]
+        return self._exchanged(given)[root]
 
     def bcast(self, obj: Any = None, root: int = 0) -> Any:
-        data = _pickled(obj) if self.rank == root else np.empty(0, np.uint8)
+        data = _pickled(obj).copy() if self.rank == root else _NOTHING
         size = self._run("broadcast", np.array([data.size]), root=root)
-        room = data.copy() if self.rank == root else np.empty(int(size[0]), np.uint8)
-        self._run("broadcast", room, root=root)
-        return obj if self.rank == root else pickle.loads(room.data)
+        return pickle.loads(self._run("broadcast", np.resize(data, size), root=root))
 
     def allreduce(self, sendobj: Any, op: Any = _SUM) -> Any:
         return functools.reduce(op, self.allgather(sendobj))
@@ -247,7 +234,7 @@ class Comm:
         return None if every is None else functools.reduce(op, every)
 
 
-def _array_op(op: Op, call: str) -> Any:
+def _name_of(op: Op, call: str) -> Any:
     """Return a reduction's name in Hemiola."""
     if not isinstance(op, Op) or op.name is None or (op.is_logical and call.startswith("I")):
         raise missing(f"such op for {call}")
@@ -255,4 +242,4 @@ def _array_op(op: Op, call: str) -> Any:
 
 
 Intracomm = Comm
-__all__ = ["UNDEFINED", "Comm", "Intracomm", "Status"]
+__all__ = ["UNDEFINED", "Comm", "Intracomm"]

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facade's exception, and its sentence for a missing name."""
+"""The exception for a name of mpi4py's that the facade lacks."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
 from hemiola.errors import HemiolaError
 
 
-class Exception(RuntimeError):  # mpi4py's name
-    """An error of a call; `__cause__` is Hemiola's own, such as LostRankError."""
-
-
-class MissingNameError(Exception, AttributeError):
+class MissingNameError(HemiolaError, AttributeError):
     """Hemiola has no such call of MPI."""
 
 
@@ -25,20 +19,8 @@ def missing(name: str) -> MissingNameError:
     )
 
 
-def translating(kind: type) -> type:
-    """Have a class's public methods raise the facade's exception where Hemiola raises its own."""
-    for name, method in list(vars(kind).items()):
-        if callable(method) and not name.startswith("_"):
-            setattr(kind, name, _translated(method))
-    return kind
+class Facade:
+    """A class of mpi4py's with some of its methods; it refuses the others by name."""
 
-
-def _translated(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def call(*arguments: Any, **options: Any) -> Any:
-        try:
-            return method(*arguments, **options)
-        except HemiolaError as error:
-            raise Exception(f"{method.__name__}: {error}") from error
-
-    return call
+    def __getattr__(self, name: str) -> NoReturn:
+        raise missing(f"{type(self).__name__}.{name}")

@@ -46,7 +46,8 @@ class HemiolaGroup(BaseGroup):
         super().__init__(world_size, rank, group_name)
         if group_name in self._open:
             raise RuntimeError(
-                f"the group '{group_name}' is there already. End it by destroy_collective_group"
+                f"expected the name of a new group, found '{group_name}', of which this process is a member. Leave it "
+                f"by destroy_collective_group first"
             )
         limit_s = environment.TIMEOUT.value()
         store, hall, self._actors = met(group_name, rank, world_size, limit_s)
@@ -139,16 +140,17 @@ def _memory(tensors: Tensors) -> Any:
     """
     if len(tensors) != 1:
         return Complaint(
-            f"HEMIOLA takes one tensor of each actor, found {len(tensors)}. It has no multi-GPU calls"
+            f"expected one tensor of each actor, found {len(tensors)}. HEMIOLA has no multi-GPU calls; call for each"
         )
     (tensor,) = tensors
     if isinstance(tensor, np.ndarray):
         return np.ascontiguousarray(tensor) if tensor.ndim else tensor
     if hasattr(tensor, "detach") and tensor.device.type == "cpu" and not tensor.is_sparse:
         return tensor.detach().contiguous()
-    where = f" on {tensor.device}" if hasattr(tensor, "device") else ""
+    where = f" on {tensor.device}, {tensor.layout}" if hasattr(tensor, "layout") else ""
     return Complaint(
-        f"HEMIOLA takes NumPy arrays and dense torch tensors on the CPU. Found {type(tensor).__name__}{where}"
+        f"expected a NumPy array or a dense torch tensor on the CPU, found {type(tensor).__name__}{where}. Pass "
+        f"tensor.cpu() or tensor.to_dense()"
     )
 
 
