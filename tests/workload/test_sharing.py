@@ -13,7 +13,7 @@ from hemiola.workload.course import Course
 from hemiola.workload.libraries import HEMIOLA
 from hemiola.workload.pricing import Prices
 from hemiola.workload.running import Cost, run
-from hemiola.workload.sharing import shared_rates
+from hemiola.workload.sharing import _IDLE, shared_rates
 from hemiola.workload.task import Call, Step, Task
 from papers.workloads import shared_links
 from papers.workloads.shared_links import Job
@@ -29,7 +29,7 @@ def test_no_link_carries_more_than_it_can_and_nobody_could_be_faster(uses: list[
     carried = sum(rate * load for rate, load in zip(rates, loads, strict=True))
     assert np.all(carried <= 1 + 1e-6)
     for rate, load in zip(rates, loads, strict=True):
-        is_held_up = np.any((load > 1e-9) & (carried > 1 - 1e-6))
+        is_held_up = np.any((load > _IDLE) & (carried > 1 - 1e-6))
         assert rate == pytest.approx(1.0) or is_held_up
 
 
