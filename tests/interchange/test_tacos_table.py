@@ -49,6 +49,28 @@ def test_an_idle_link_and_a_chunk_that_nobody_brings_are_read_as_they_are(tmp_pa
     assert {violation.rule for violation in hm.verify(schedule)} == {"missing_chunk"}
 
 
+def test_links_that_wait_take_no_time_of_those_that_do_not(tmp_path) -> None:
+    """Link 0 to 1 carries chunk 0 over and over, while 2,000 links wait for chunk 2000."""
+    count = 2_001
+    lines = [
+        f"NPUs Count,{count}",
+        f"Links Count,{count + 1}",
+        f"Chunks Count,{count}",
+        "Chunk Size,1,B",
+        TABLE.splitlines()[4],
+    ]
+    lines += [f"1,{npu},1,1,{count - 1}" for npu in range(2, count)]
+    lines += [
+        f"0,1,1,1,{','.join(['0'] * 300_000)}",
+        f"{count - 1},0,1,1,{count - 1}",
+        f"1,0,1,1,{count - 1}",
+    ]
+    with pytest.raises(
+        hm.FormatError, match="line 6: link 1 to 2 waits for chunk 2000, which NPU 1 never has"
+    ):
+        _read("\n".join(lines), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from workload.test_chakra_reader import COMPUTE, STEP, node, text, varint
 from workload.test_readers import ASTRA, GOOD, NODES
 
 Content = str | bytes
+TRACES = ("Chakra", "PyTorch", "ASTRA-sim's text")
 
 
 def _plan(change: Callable[[dict[str, Any]], object]) -> str:
@@ -44,14 +48,6 @@ def _teccl(change: Callable[[dict[str, Any]], object]) -> str:
 
 def _chakra(*nodes: bytes, version: str = "0.0.4") -> bytes:
     return b"".join(varint(len(one)) + one for one in (text(1, version), *nodes))
-
-
-def _millions(lines: Iterable[bytes]) -> Callable[[Path], None]:
-    def write(path: Path) -> None:
-        with path.open("wb") as file:
-            file.writelines(lines)
-
-    return write
 
 
 RING = ring_all_reduce(3)
@@ -98,7 +94,7 @@ BAD: dict[tuple[str, str], tuple[Content, str]] = {
 
 def answer(path: Path, reader: str) -> str:
     """Return the refusal of a file."""
-    read = model_or_step if reader in ("Chakra", "PyTorch", "ASTRA-sim's text") else hm.Schedule.load
+    read = model_or_step if reader in TRACES else hm.Schedule.load
     with pytest.raises(hm.FormatError) as raised:
         read(path)
     return str(raised.value)
@@ -125,3 +121,109 @@ def test_a_flow_of_te_ccl_that_waits_for_itself_is_found_by_the_judge(tmp_path: 
     path.write_text(_teccl(lambda document: document["7-Flows"].extend(flows)))
     first = hm.verify(hm.Schedule.load(path))[0]
     assert (first.rule, first.step) == ("read_before_defined", 0)
+
+
+MANY = 1_000_000
+
+
+def _many_elements() -> Iterator[str]:
+    yield '<algo coll="allreduce" ngpus="1" nchunksperloop="1" inplace="1">\n<gpu id="0" s_chunks="0">\n'
+    yield '<tb id="0" send="-1" recv="-1" chan="0">\n'
+    yield from repeat("<step/>\n", MANY)
+    yield "</tb>\n</gpu>\n</algo>\n"
+
+
+def _many_operations() -> Iterator[str]:
+    """Thread blocks of 50 operations that wait for nothing."""
+    block = json.dumps({"id": 0, "ops": [{"name": "nop"}] * 50})
+    gpu = {"id": 0, "input_chunks": 1, "output_chunks": 1, "scratch_chunks": 0, "channels": []}
+    yield '{"name": "x", "collective": "allreduce", "inplace": true, "gpus": [' + json.dumps(gpu)[:-1]
+    yield ', "threadblocks": [' + block
+    yield from repeat(f",\n{block}", MANY // 50 - 1)
+    yield "]}]}"
+
+
+def _many_flows() -> Iterator[str]:
+    head, tail = _teccl(lambda document: document.update({"7-Flows": ["HERE"]})).split('"HERE"')
+    yield head + '"'
+    yield from repeat('Chunk 0 from 1 traveled over 1->2 in epoch 0",\n"', MANY)
+    yield 'the last"' + tail
+
+
+def _many_links() -> Iterator[str]:
+    """All links of 1,001 NPUs, of which the last waits for a chunk for ever."""
+    count = 1001
+    yield f"NPUs Count,{count}\nLinks Count,{count * (count - 1)}\nChunks Count,{count}\nChunk Size,1,B\n"
+    yield TABLE.splitlines()[4] + "\n"
+    pairs = [(src, dst) for src in range(count) for dst in range(count) if src != dst]
+    yield from (f"{src},{dst},1,1,None\n" for src, dst in pairs[:-1])
+    yield f"{pairs[-1][0]},{pairs[-1][1]},1,1,5\n"
+
+
+def _many_nodes() -> Iterator[bytes]:
+    yield _chakra()
+    for place in range(MANY):
+        one = node(place, COMPUTE, (), 1)
+        yield varint(len(one)) + one
+
+
+def _many_events() -> Iterator[str]:
+    """Work and calls in turns, and an event without a time."""
+    head, tail = json.dumps(traces.profile(["HERE"])).split('"HERE"')
+    yield head
+    for place in range(MANY // 2):
+        event = '{"ph":"X","cat":"cpu_op","pid":1,"name":'
+        yield f'{event}"mm","ts":{place * 20},"dur":9}},\n'
+        yield f'{event}"c10d::allreduce_","ts":{place * 20 + 9},"dur":1}},\n'
+    yield event + '"mm","ts":"late","dur":1}' + tail
+
+
+def _many_layers() -> Iterator[str]:
+    yield "DATA\n"
+    yield from repeat("layer -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n", MANY)
+
+
+#: By reader, its file of a million nodes, and words of the answer.
+LARGE: dict[str, tuple[Callable[[], Iterator[Content]], str]] = {
+    "MSCCL XML": (_many_elements, "line 4: <step>: expected the attribute 's'"),
+    "MSCCL++ plan": (_many_operations, "expected fewer thread blocks and ranks, found 20000 and 1"),
+    "TE-CCL": (_many_flows, "expected at most 33554432 bytes"),
+    "TACOS table": (_many_links, "line 1001005: link 1000 to 999 waits for chunk 5"),
+    "Chakra": (_many_nodes, "expected at most 200,000 nodes, found more"),
+    "PyTorch": (_many_events, "'event 1000001': expected 'ts' and 'dur'"),
+    "ASTRA-sim's text": (_many_layers, "line 100002: expected at most 100,000 layers"),
+}
+READ = """
+import pathlib, sys, time
+import hemiola as hm
+from hemiola.workload.reading import model_or_step
+
+def used():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+
+before, begin_s = used(), time.monotonic()
+try:
+    (model_or_step if sys.argv[2] == "trace" else hm.Schedule.load)(pathlib.Path(sys.argv[1]))
+except hm.FormatError as error:
+    print(used() - before, round(time.monotonic() - begin_s, 1), error)
+"""
+MOST_KIB = 600 << 10
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read in /proc")
+@pytest.mark.parametrize("reader", LARGE)
+def test_a_million_nodes_are_answered_in_little_memory(reader: str, tmp_path: Path) -> None:
+    """Also in seconds, which the test's timeout holds: work that grows with the square would take days."""
+    make, words = LARGE[reader]
+    path = tmp_path / "large.json"
+    with path.open("wb") as file:
+        file.writelines(one.encode() if isinstance(one, str) else one for one in make())
+    kind = "trace" if reader in TRACES else "schedule"
+    told = subprocess.run(
+        [sys.executable, "-c", READ, path, kind], capture_output=True, text=True, check=True
+    ).stdout
+    kib, _, message = told.strip().split(" ", 2)
+    assert words in message
+    assert message.startswith(f"'{path}'")
+    assert int(kib) < MOST_KIB

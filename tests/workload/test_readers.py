@@ -172,6 +172,22 @@ def test_other_files_and_missing_ones_are_named(tmp_path: Path) -> None:
         model_or_step(tmp_path / "empty")
 
 
+def test_a_trace_of_many_collectives_is_read_one_after_the_other(tmp_path: Path) -> None:
+    """Given: 50,000 calls, each with its work and the wait for it. Each wait is for the call before it."""
+    count, told = 50_000, []
+    for number in range(count):
+        at = number * 10
+        told += [
+            traces.operator("aten::mm", at, at + 4, count + number),
+            traces.operator("c10d::allreduce_", at + 4, at + 4.1, number),
+            traces.operator("gloo:all_reduce", at + 4, at + 9, number, "user_annotation"),
+        ]
+    nodes = [traces.node("c10d::allreduce_", number, 1) for number in range(count)]
+    step = step_of(traces.written(tmp_path, traces.profile(told), traces.execution(nodes)))
+    assert sum(task.call is not None for task in step.tasks) == count
+    assert sum(task.seconds for task in step.tasks) == pytest.approx(count * 5.1e-3, rel=0.01)
+
+
 def test_a_trace_is_read_in_a_small_part_of_its_size(tmp_path: Path) -> None:
     """Given: 20,000 events, 4 MB. Expect: at most twice as many bytes of memory, as 1 GB needs at most 2 GB."""
     told = [traces.operator("aten::mm", at, at + 0.5, at) for at in range(20_000)]

@@ -57,7 +57,7 @@ class _Clocks(Work):
         self._plan, self._most = plan, most
         count = len(plan.blocks)
         self._met = np.zeros(
-            (count, count + plan.rank_count), np.int64
+            (count, count + plan.rank_count), np.int32
         )  #: the knowledge of all threads of a block
         for number, block in enumerate(plan.blocks):
             self._met[number, count + block.rank] = 1
@@ -93,7 +93,7 @@ class _Clocks(Work):
 
     def after_the_end(self) -> Iterator[str]:
         """Yield a sentence for each access of a rank's memory that may go on after the rank is done."""
-        known = np.zeros((self._plan.rank_count, self._met.shape[1]), np.int64)
+        known = np.zeros((self._plan.rank_count, self._met.shape[1]), np.int32)
         for number, block in enumerate(self._plan.blocks):
             np.maximum(known[block.rank], self._coming[number], out=known[block.rank])
         reads = ((cell, one) for cell, of in self._memory.read_since.items() for one in of.values())

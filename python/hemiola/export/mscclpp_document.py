@@ -62,7 +62,7 @@ _SYNCHRONIZES = ("nop", "flush", "barrier", "sem_acquire", "sem_release", *SIGNA
 _OF_SWITCHES = ("glres", "gstore", "gstorepkt")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """Chunks `index` … `index + size - 1` of a rank's input ('i'), output ('o') or scratch ('s').
 
@@ -94,7 +94,7 @@ class Channel:
         return self.peer, self.kind, self.partner
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Operation:
     """An operation with its operands; `part` of `parts` where several thread blocks share it."""
 

@@ -17,10 +17,11 @@ def exact_schedule(program: Program, order: Order, layout: Layout, chunks: dict[
     """
     form = ScratchForm(layout)
     sent: dict[tuple[int, int], Hold] = {}
+    before = dict(layout.before()) if program.copies else {}
     for rank, input_offset, output_offset in program.copies:
         cells = layout.cell(rank, "i", input_offset), layout.cell(rank, "o", output_offset)
         if cells[0] != cells[1]:
-            form.move(0, *cells, _chunk_before(layout, cells[0]), adds=False)
+            form.move(0, *cells, before[cells[0]], adds=False)
     for index in order.steps:
         step = program.steps[index]
         for at, chunk in enumerate(chunks.get(index, ())):
@@ -34,10 +35,6 @@ def exact_schedule(program: Program, order: Order, layout: Layout, chunks: dict[
             if step.type in SENDS:
                 sent[index, at] = form.hold(result)
     return form.schedule()
-
-
-def _chunk_before(layout: Layout, cell: Cell) -> int:
-    return next(chunk for place, chunk in layout.before() if place == cell)
 
 
 def _move(

@@ -21,7 +21,7 @@ FORM = "MSCCL++ plan"
 #: Pieces of chunks on all ranks together, and those that operations move.
 _MOST_PIECES = 1 << 22
 #: Thread blocks times thread blocks and ranks: the judge of races has a clock for each.
-_MOST_TIMES = 1 << 26
+_MOST_TIMES = 1 << 25
 
 
 def is_plan(document: dict[str, Any]) -> bool:

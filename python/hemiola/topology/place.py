@@ -10,7 +10,7 @@ from typing import NoReturn
 from hemiola.errors import FormatError, TopologyWarning
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """A line of a text, and the key there.
 

@@ -14,7 +14,7 @@ _MAX_DEPTH = 64
 _MAX_ELEMENTS = 1 << 20
 
 
-@dataclass
+@dataclass(slots=True)
 class Element:
     """One element: name, attributes, children, place."""
 

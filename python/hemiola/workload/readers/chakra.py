@@ -21,6 +21,7 @@ _KINDS = {
 _VERSIONS = ("0.0.", "1.")
 #: Nodes, at most: each becomes a task.
 _MOST_NODES = 200_000
+_MOST_NEEDS = 4_000_000
 _BARRIER = 9
 
 
@@ -66,6 +67,7 @@ def read_chakra(path: Path) -> Step:
         The file cannot be read.
     """
     nodes: dict[int, _Node] = {}
+    needs = 0
     with path.open("rb") as file:
         for place, (offset, fields) in enumerate(messages_of(file, f"'{path}'")):
             where = Place(f"'{path}'", key=f"offset {offset}")
@@ -78,6 +80,9 @@ def read_chakra(path: Path) -> Step:
             if node.number in nodes:
                 where.fail(f"expected each node once, found node {node.number} again")
             nodes[node.number] = node
+            needs += len(node.needs)
+            if needs > _MOST_NEEDS:
+                where.fail(f"expected nodes that need at most {_MOST_NEEDS:,} others in all, found more")
     if not nodes:
         Place(f"'{path}'").fail("expected nodes behind the metadata, found none")
     return _step(path, nodes)

@@ -14,7 +14,7 @@ from hemiola.topology.place import Place
 #: By field number, each value as it came: int, float or bytes.
 Fields = dict[int, list[int | float | bytes]]
 #: A message is no longer than this.
-_MOST = 64 << 20
+_MOST = 4 << 20
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 
 
