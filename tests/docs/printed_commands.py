@@ -51,6 +51,8 @@ FORMS = [
     a_benchmark("degraded_nic", "--ranks 4 --size 64KiB", may_miss=True),
     a_benchmark("diagnose", "--rounds 1 --minutes 0.01", may_miss=True),
     a_benchmark("doors", "--help"),
+    a_benchmark("real_steps", "--help"),
+    a_benchmark("whatif_questions", "--help"),
     a_benchmark("endurance", "--kills 1 --stops 1 --closes 1 --operations 20 --ranks 2"),
     a_benchmark("fuzz_cli", "--count 20 --processes 2 --workers 1"),
     a_benchmark("healing", "--help"),
@@ -125,7 +127,7 @@ FORMS = [
     Smallest(r"python -m papers --help", "python -m papers --help"),
     Smallest(r"python -m papers\.tacos\.scale .*", "python -m papers.tacos.scale 4x4 --threads 1"),
     not_here(
-        r"hemiola accelerate|hemiola calibrate|hemiola cluster.*", "tests/torch and tests/network run it"
+        r"hemiola accelerate|hemiola calibrate.*|hemiola cluster.*", "tests/torch and tests/network run it"
     ),
     not_here(r"hemiola launch --hosts .*", "needs hosts a and b; tests/network/test_launch_hosts.py runs it"),
     not_here(
