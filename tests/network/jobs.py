@@ -68,11 +68,17 @@ def _started(
             )
 
 
+def outputs(processes: list[subprocess.Popen[str]], limit_s: float = LIMIT_S) -> list[str]:
+    """Return what each rank prints; all must end well, or each one's end is told: the first is seldom the cause."""
+    found = [process.communicate(timeout=limit_s) for process in processes]
+    ends = [
+        f"rank {rank} ended with {process.returncode}: {out[-1000:]}{err[-3000:]}"
+        for rank, (process, (out, err)) in enumerate(zip(processes, found, strict=True))
+    ]
+    assert not any(process.returncode for process in processes), "\n".join(ends)
+    return [out for out, _ in found]
+
+
 def said(processes: list[subprocess.Popen[str]], limit_s: float = LIMIT_S) -> list[str]:
-    """Return what each rank says in the end; all must end well."""
-    lines = []
-    for process in processes:
-        out, err = process.communicate(timeout=limit_s)
-        assert process.returncode == 0, err
-        lines.append(out.splitlines()[-1])
-    return lines
+    """Return the last line of each rank; all must end well."""
+    return [out.splitlines()[-1] for out in outputs(processes, limit_s)]

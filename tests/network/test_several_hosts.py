@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from collective_rank import PAYLOAD_BYTES
-from jobs import LIMIT_S, running, said
+from jobs import LIMIT_S, outputs, running, said
 
 import hemiola as hm
 from hemiola.cluster import Cluster
@@ -48,9 +48,7 @@ def job(cluster: Cluster) -> Job:
         ways = ("carriers", "right_results", "messages", "payload", "groups", "mistakes")
         told = []
         with running(cluster, ",".join(ways), per_host, family, HEMIOLA_WIRE=wire) as ranks:
-            for number, rank in enumerate(ranks):
-                out, err = rank.communicate(timeout=LIMIT_S)
-                assert rank.returncode == 0, out + err
+            for number, out in enumerate(outputs(ranks)):
                 lines = [line.removeprefix(f"{number}: ") for line in out.splitlines()]
                 told.append(dict(zip(ways, lines, strict=True)))
         return told

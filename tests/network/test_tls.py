@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from jobs import LIMIT_S, running, said
+from jobs import LIMIT_S, outputs, running, said
 from nic_cuts import HOSTS, RATE, results_of_a_cut, seeded_run
 from tls_rank import REPEATS
 
@@ -98,9 +98,7 @@ def test_every_collective_and_message_is_right_over_tls(
     with running(
         cluster, words, per_host, HEMIOLA_SILENCE="20"
     ) as ranks:  # also on a machine with other work
-        for rank in ranks:
-            out, err = rank.communicate(timeout=LIMIT_S)
-            assert rank.returncode == 0, out + err
+        for out in outputs(ranks):
             lines = [line.partition(": ")[2] for line in out.splitlines()]
             assert "tcp" in lines[0]
             assert lines[1:3] == ["right", "right"]
