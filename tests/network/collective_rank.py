@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import signal
 import sys
@@ -61,6 +63,32 @@ def blocks_that_differ(comm: hm.Communicator) -> None:
         room = [np.zeros(sizes[each], np.float32) for each in range(n)]
         comm.all_to_all_blocks([own(rank + to, sizes[rank]) for to in range(n)], room)
         assert all(np.array_equal(a, own(of + rank, sizes[of])) for of, a in enumerate(room))
+
+
+def before_a_guard(values: np.ndarray) -> np.ndarray:
+    """Return a copy at the end of a page, behind which nobody may read."""
+    pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    guard = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + mmap.PAGESIZE
+    no_access = 0
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(guard), mmap.PAGESIZE, no_access) == 0
+    page = np.frombuffer(pages, values.dtype, mmap.PAGESIZE // values.itemsize)
+    copy = page[page.size - values.size :]
+    copy[:] = values
+    return copy
+
+
+def blocks_beside_a_guard(comm: hm.Communicator) -> str:
+    """Reduce and exchange long blocks behind a first one that is short or empty and lies at the end of memory."""
+    n, rank = comm.rank_count, comm.rank
+    for first in (0, 1):
+        sizes = [first, *[SIZES[-1]] * (n - 1)]
+        blocks = [before_a_guard(own(rank, first)), *(own(rank + part, sizes[part]) for part in range(1, n))]
+        mine = comm.reduce_scatter_blocks(blocks, out=np.zeros(sizes[rank], np.float32))
+        assert np.array_equal(mine, sum(own(each + rank, sizes[rank]) for each in range(n)))
+        room = [np.zeros(sizes[rank], np.float32) for _ in range(n)]
+        comm.all_to_all_blocks(blocks, room)
+        assert all(np.array_equal(a, own(of + rank, sizes[rank])) for of, a in enumerate(room))
+    return "right"
 
 
 def right_results(comm: hm.Communicator) -> str:
@@ -278,6 +306,7 @@ WAYS: dict[str, Callable[[hm.Communicator], str]] = {
     each.__name__: each
     for each in (
         right_results,
+        blocks_beside_a_guard,
         messages,
         groups,
         mistakes,

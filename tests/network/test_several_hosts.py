@@ -180,6 +180,12 @@ def test_ranks_of_a_host_use_all_nics_that_were_named(clusters: Callable[..., Cl
         assert all(int(count) > 1 << 20 for count in received.values()), received
 
 
+def test_a_look_for_zeros_stays_within_the_first_block(clusters: Callable[..., Cluster]) -> None:
+    """NICs are slow enough that all look for zeros, unasked."""
+    with running(clusters(3, rate="400mbit"), "blocks_beside_a_guard") as ranks:
+        assert said(ranks) == [f"{rank}: right" for rank in range(3)]
+
+
 @pytest.mark.parametrize(
     "victims", [[(0, signal.SIGKILL)], [(0, signal.SIGSTOP)], [(0, signal.SIGKILL), (3, signal.SIGKILL)]]
 )

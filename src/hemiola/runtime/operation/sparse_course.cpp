@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/operation/sparse_course.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/codec/format.hpp"
@@ -27,12 +29,20 @@ bool is_dense(const codec::ZeroCount& own) {
   return own.elements > 0 && own.zeros * kElementsPerZero < own.elements;
 }
 
+/// Of blocks, the first that has elements tells enough.
 codec::ZeroCount sample(const Operation& operation, std::size_t most_lines) {
   const Buffers& buffers = operation.buffers;
   if (buffers.input == nullptr) return {};
-  const auto bytes = static_cast<std::size_t>(operation.program->bytes[static_cast<int>(Region::input)]);
-  const BlockMemory& blocks = buffers.input_blocks;  // one tells enough
-  return codec::sample_zeros(buffers.input, bytes / (blocks ? blocks->size() : 1),
+  const std::byte* elements = buffers.input;
+  std::int64_t bytes = operation.program->bytes[static_cast<int>(Region::input)];
+  if (buffers.input_blocks) {
+    const std::vector<std::int64_t>& begins = operation.program->input_begins;
+    const auto end = std::upper_bound(begins.begin(), begins.end(), 0);
+    if (end == begins.end()) return {};
+    elements = buffers.input_blocks->at(static_cast<std::size_t>(end - begins.begin() - 1));
+    bytes = *end;
+  }
+  return codec::sample_zeros(elements, static_cast<std::size_t>(bytes),
                              codec::element_bytes(operation.arithmetic.dtype), most_lines);
 }
 
