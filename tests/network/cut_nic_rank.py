@@ -42,18 +42,18 @@ def expected(comm: hm.Communicator, turn: int) -> Array:
 
 with hm.init(timeout_s=LIMIT_S) as comm:
     taken: list[float] = []
-    error, lost = "", None
+    error, lost, text = "", None, ""
     for turn in range(COUNT):
         own = of(comm.rank, turn)
         begin = time.monotonic()
         try:
             result = outcome(comm, turn, own)
         except hm.HemiolaError as raised:
-            error, lost = type(raised).__name__, getattr(raised, "rank", None)
+            error, lost, text = type(raised).__name__, getattr(raised, "rank", None), str(raised)
         taken.append(time.monotonic() - begin)
         if error:
             break
         assert (result == expected(comm, turn)).all(), f"{COLLECTIVE} {turn} is wrong"
         if turn == 0:
             print("works", flush=True)
-    print(json.dumps({"taken": taken, "error": error, "lost": lost}), flush=True)
+    print(json.dumps({"taken": taken, "error": error, "lost": lost, "text": text}), flush=True)

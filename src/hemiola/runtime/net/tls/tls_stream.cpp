@@ -16,11 +16,9 @@ namespace {
 
 /// The longest record, before encryption.
 constexpr std::size_t kRecordBytes = std::size_t{16} << 10;
-/// Of a record's head and its check sum, and a little more.
-constexpr std::size_t kRecordExtra = 64;
 /// Records that go by one system call. More fall out of the cache between encryption and the kernel.
 constexpr std::size_t kRecordsTogether = 4;
-constexpr std::size_t kAheadBytes = kRecordsTogether * (kRecordBytes + kRecordExtra);
+constexpr std::size_t kAheadBytes = kRecordsTogether * TlsStream::kLongestRecord;
 /// So often one call reads from the socket, or writes to it: a rank sends and receives in turn.
 constexpr int kTurns = 4;
 

@@ -124,7 +124,9 @@ std::size_t StreamSocket::write(iovec* parts, int count) {
 
 std::size_t StreamSocket::unacknowledged() const {
   int bytes = 0;
-  return ::ioctl(get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+  if (::ioctl(get(), SIOCOUTQ, &bytes) != 0 || bytes <= 0) return 0;
+  const std::size_t behind_a_record = connection_.tls() != nullptr ? TlsStream::kLongestRecord : 0;
+  return static_cast<std::size_t>(bytes) + behind_a_record;
 }
 
 bool StreamSocket::is_open() const {

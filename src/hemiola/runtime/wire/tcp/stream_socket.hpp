@@ -40,7 +40,7 @@ class StreamSocket {
   std::size_t read(iovec* parts, int count);
   std::size_t write(iovec* parts, int count);
 
-  /// Written bytes that the other end's kernel has not acknowledged.
+  /// Written bytes that the other end's kernel has not acknowledged, or that lie behind a part of a record there.
   std::size_t unacknowledged() const;
   /// Whether the other end may still take bytes.
   bool is_open() const;
