@@ -46,8 +46,7 @@ class HemiolaGroup(BaseGroup):
         super().__init__(world_size, rank, group_name)
         if group_name in self._open:
             raise RuntimeError(
-                f"expected the name of a new group, found '{group_name}', of which this process is a member. Leave it "
-                f"by destroy_collective_group first"
+                f"expected a new group's name, found '{group_name}', open here; call destroy_collective_group"
             )
         limit_s = environment.TIMEOUT.value()
         store, hall, self._actors = met(group_name, rank, world_size, limit_s)
@@ -135,8 +134,7 @@ class HemiolaGroup(BaseGroup):
 def _memory(tensors: Tensors) -> Any:
     """Return the memory of this process's tensor in C order, as the core takes it: the tensor's own, or a copy.
 
-    Where there is none, a complaint, which the operation tells to all actors. Ray makes a list for each process; more
-    tensors in it are for several GPUs.
+    Where there is none, a complaint, which the operation tells to all actors. Ray's list is for several GPUs.
     """
     if len(tensors) != 1:
         return Complaint(
@@ -149,8 +147,7 @@ def _memory(tensors: Tensors) -> Any:
         return tensor.detach().contiguous()
     where = f" on {tensor.device}, {tensor.layout}" if hasattr(tensor, "layout") else ""
     return Complaint(
-        f"expected a NumPy array or a dense torch tensor on the CPU, found {type(tensor).__name__}{where}. Pass "
-        f"tensor.cpu() or tensor.to_dense()"
+        f"expected NumPy or a dense torch tensor on CPU, found {type(tensor).__name__}{where}; use .cpu(), .to_dense()"
     )
 
 
