@@ -25,7 +25,7 @@ FUNCTIONS = [
 
 
 @pytest.fixture(
-    scope="module", params=[3, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (2, 4, 5))]
+    scope="module", params=[3, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (2, 4))]
 )
 def found(request: pytest.FixtureRequest) -> dict[str, list[Any]]:
     """What every function has returned, by rank, on so many ranks."""
