@@ -83,7 +83,7 @@ CASES = [
     Case("lightgbm", AGAIN, "two networks", "LightGBMError", "expected", "found one", "Leave its with block"),
     without("lightgbm"),
     Case("ray", TYPE, "strings", "ValueError", "expected a dtype of", "found one with the format", "float32"),
-    Case("ray", TYPE, "no memory", "ValueError", "expected a NumPy array", "found Tensor meta", ".cpu()"),
+    Case("ray", TYPE, "no memory", "ValueError", "expected a NumPy array", "found Tensor on meta", ".cpu()"),
     Case("ray", TYPE, "sparse", "ValueError", "dense torch tensor", "sparse_coo", ".to_dense()"),
     Case("ray", SHAPE, "unequal sizes", "RuntimeError", "float32[3]", "float32[4]", _CALLS),
     Case("ray", SHAPE, "unequal types", "RuntimeError", "float32[3]", "float64[3]", _CALLS),

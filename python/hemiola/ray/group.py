@@ -145,9 +145,9 @@ def _memory(tensors: Tensors) -> Any:
         return np.ascontiguousarray(tensor) if tensor.ndim else tensor
     if hasattr(tensor, "detach") and tensor.device.type == "cpu" and not tensor.is_sparse:
         return tensor.detach().contiguous()
-    kind, where = type(tensor).__name__, f" {tensor.device}, {tensor.layout}" if hasattr(tensor, "layout") else ""
+    where = f" on {tensor.device}, {tensor.layout}" if hasattr(tensor, "layout") else ""
     return Complaint(
-        f"expected a NumPy array or dense torch tensor on CPU, found {kind}{where}; use .cpu() or .to_dense()"
+        f"expected a NumPy array or dense torch tensor, found {type(tensor).__name__}{where}; use .cpu() or .to_dense()"
     )
 
 
