@@ -97,7 +97,7 @@ def test_every_link_between_gpus_is_worth_having(nbytes: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(0, 500, 100))
+@pytest.mark.parametrize("first", [0, 100])
 def test_few_plans_on_random_networks_are_slower_after_a_better_link(first: int) -> None:
     """Of 500 there are 13: messages take a new way that others need, too, or a search finds less."""
     command = [sys.executable, str(PROGRAM), "--first", str(first), "--count", "100", "--allowed", "6"]
