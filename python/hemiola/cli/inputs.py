@@ -145,11 +145,11 @@ def load_judged(text: str, rank_count: int | None = None) -> tuple[Schedule, tup
     return load_schedule(text, rank_count), ()
 
 
-def holds_schedule(text: str) -> bool:
-    """Return whether a JSON file is a schedule of another program."""
+def load_if_schedule(text: str) -> Schedule | None:
+    """Return the schedule of another program's JSON file; None where it is something else."""
     from hemiola.interchange import files
 
-    return files.holds_schedule(_existing(Path(text)))
+    return files.load_if_schedule(_existing(Path(text)))
 
 
 def _made_for_topology(name: str, topology: Topology | None, nbytes: int, root: int) -> Schedule:

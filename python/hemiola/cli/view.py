@@ -19,7 +19,7 @@ from rich.text import Text
 from hemiola._core import Schedule, Violation
 from hemiola.algorithms.schedule_text import describe, step_cells
 from hemiola.cli import options, values
-from hemiola.cli.inputs import holds_schedule, is_folder, load_schedule, read_text, read_topology
+from hemiola.cli.inputs import is_folder, load_if_schedule, load_schedule, read_text, read_topology
 from hemiola.cli.output import answer, console, counted, fitted, printable, table, written
 from hemiola.cli.question import conditions_asked, network_asked
 from hemiola.cli.values import read_conditions, read_output
@@ -93,10 +93,12 @@ def view(
         raise ArgumentError("--topology, --late and --slow belong to a page; say --html FILE, too")
     elif is_folder(source):
         _view_job(source, chart, as_json)
-    elif source.endswith(".json") and not holds_schedule(source):
-        _view_times(Path(source), chart, as_json)
-    else:
+    elif not source.endswith(".json"):
         _view_schedule(source, load_schedule(source, ranks), chart, as_json)
+    elif (schedule := load_if_schedule(source)) is not None:
+        _view_schedule(source, schedule, chart, as_json)
+    else:
+        _view_times(Path(source), chart, as_json)
 
 
 def _write_page(

@@ -71,23 +71,29 @@ def read(path: str | os.PathLike[str]) -> Artefact:
 
 
 def _of_json(document: dict[str, Any], source: str) -> Artefact:
+    if (found := _judged(document, source)) is not None:
+        return found
+    kind = next((kind for key, kind in _JSON_KINDS.items() if key in document), None)
+    found_kind = "JSON of no format known" if kind is None else kind
+    Place(source).fail(f"found {found_kind}; {_READ}")
+
+
+def _judged(document: dict[str, Any], source: str) -> Artefact | None:
+    """Return a schedule after its own run; None where the document is none."""
     if teccl.is_schedule(document):
         return teccl.read(document, source)
-    if mscclpp_plan.is_plan(document):
-        return mscclpp_plan.read(document, source)
-    kind = next((kind for key, kind in _JSON_KINDS.items() if key in document), None)
-    found = "JSON of no format known" if kind is None else kind
-    Place(source).fail(f"found {found}; {_READ}")
+    return mscclpp_plan.read(document, source) if mscclpp_plan.is_plan(document) else None
 
 
-def holds_schedule(path: str | os.PathLike[str]) -> bool:
-    """Return whether a JSON file is a schedule of another program. Raise OSError where it cannot be read."""
+def load_if_schedule(path: str | os.PathLike[str]) -> Schedule | None:
+    """Return the schedule of a JSON file of another program, as `load` does; None where it is no such file."""
     source = quote(os.fspath(path), most=4096)
     try:
         document = json_text.parse(_text_of(path, source), source)
     except FormatError:
-        return False
-    return teccl.is_schedule(document) or mscclpp_plan.is_plan(document)
+        return None
+    found = _judged(document, source)
+    return None if found is None else found.right()
 
 
 @typed

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from hemiola.workload.running import Ran
-from hemiola.workload.task import LATE, Call, Task
+from hemiola.workload.task import LATE, Call, Task, is_late
 
 #: Of sums of times, relative.
 _ROUNDING = 1e-9
@@ -39,7 +39,7 @@ def main_role(ran: Ran) -> str:
     for task, begin_s, end_s in _tasks(ran):
         if task.call is None:
             computed[task.roles[0]] += end_s - begin_s
-    punctual = [role for role in ran.step.roles if not role.endswith(f", {LATE}")]
+    punctual = [role for role in ran.step.roles if not is_late(role)]
     return max(punctual, key=lambda role: computed[role])
 
 

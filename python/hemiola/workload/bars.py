@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hemiola.units import format_bytes
 from hemiola.workload.prediction import WhatIf
-from hemiola.workload.task import Task
+from hemiola.workload.task import LATE, Task
 
 COMPUTATION, COMMUNICATION, LATENESS = KINDS = ("computation", "communication", "lateness")
 
@@ -65,7 +65,7 @@ def bars_of(found: WhatIf) -> Iterator[Bar]:
 def _kind(task: Task) -> str:
     if task.call is not None:
         return COMMUNICATION
-    return LATENESS if task.label == "late" else COMPUTATION
+    return LATENESS if task.label == LATE else COMPUTATION
 
 
 def _in_words(task: Task) -> str:

@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hemiola.workload.task import LATE
-
-_LATE = f", {LATE}"
+from hemiola.workload.task import is_late, late_role
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def ranks_of_roles(roles: Iterable[str], rank_count: int) -> dict[str, int]:
     dict of role to int.
     """
     names = list(roles)
-    late = {name: 1 for name in names if name.endswith(_LATE)}
+    late = {name: 1 for name in names if is_late(name)}
     stages = [name for name in names if name not in late]
     each = rank_count // max(1, len(stages))
-    return {name: each - late.get(name + _LATE, 0) for name in stages} | late
+    return {name: each - late.get(late_role(name), 0) for name in stages} | late

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hemiola.errors import ArgumentError
-from hemiola.workload.task import LATE, Program, Step
+from hemiola.workload.task import LATE, Program, Step, late_role
 
 #: Classes whose calls join all roles; in the others a late rank's own group waits with it.
 _JOINT = ("world", "dp", "edp")
@@ -33,7 +33,7 @@ def with_late_rank(step: Step, seconds: float) -> Step:
         raise ArgumentError(
             f"expected a step of one role to add a late rank to, found {len(step.roles)} roles"
         )
-    roles = (step.roles[0], f"{step.roles[0]}, {LATE}")
+    roles = (step.roles[0], late_role(step.roles[0]))
     program = Program()
     begin = program.compute(roles[1], seconds, label=LATE)
     places: dict[tuple[str, int], int] = {}

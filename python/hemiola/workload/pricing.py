@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hemiola._core import Topology
 from hemiola.conditions import Conditions
-from hemiola.simulate import Timeline, simulate
+from hemiola.simulate import simulate
 from hemiola.workload.compared import MOST_TRANSFERS, compared
 from hemiola.workload.course import Course
 from hemiola.workload.group_network import MOST_RANKS, GroupNetwork, group_network, ways_of
@@ -143,7 +143,7 @@ def _of_class(network: GroupNetwork, found: Timed, nbytes: int, conditions: Cond
         # Of a rank's buffer a chunk of an all-to-all is that of one pair.
         buffers = schedule.rank_count if schedule.collective.kind == "all_to_all" else 1
         timeline = simulate(made, whole, nbytes * len(groups) * buffers, slow, unchecked=True)
-        own = Course(timeline.seconds, partial(_given, timeline), np.asarray)
+        own = Course(timeline.seconds, lambda: timeline, np.asarray)
         return Cost(
             timeline.seconds, _use(timeline.link_busy_s, timeline.seconds, own), found.algorithm, found.source
         )
@@ -155,10 +155,6 @@ def _of_class(network: GroupNetwork, found: Timed, nbytes: int, conditions: Cond
         course = Course(found.seconds, again, partial(network.cut.on_whole, link_count=whole.link_count))
     busy_s = network.cut.on_whole(found.busy_s, whole.link_count)
     return Cost(found.seconds, _use(busy_s, found.seconds, course), found.algorithm, found.source)
-
-
-def _given(timeline: Timeline) -> Timeline:
-    return timeline
 
 
 def _use(busy_s: NDArray[np.float64], seconds: float, course: Course | None) -> NDArray[np.float64] | Course:

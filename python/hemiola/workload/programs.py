@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from hemiola.workload.model import Layer, Model
 from hemiola.workload.parallel import Parallel
-from hemiola.workload.task import LATE, SEND, Call, Program, Step
+from hemiola.workload.task import LATE, SEND, Call, Program, Step, late_role
 
 
 def step_of(model: Model, parallel: Parallel, *, late: Mapping[int, float] | None = None) -> Step:
@@ -238,7 +238,7 @@ class _Builder:
 
 def _roles_of(stage: int, stage_count: int, late: Mapping[int, float]) -> list[str]:
     name = f"stage {stage}" if stage_count > 1 else "all ranks"
-    return [name, f"{name}, {LATE}"] if stage in late else [name]
+    return [name, late_role(name)] if stage in late else [name]
 
 
 def _turns(stage: int, stage_count: int, micro_count: int) -> Iterator[tuple[str, int]]:

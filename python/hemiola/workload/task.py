@@ -14,6 +14,16 @@ SEND = "send"
 LATE = "late"
 
 
+def late_role(role: str) -> str:
+    """Return the name of the late rank's part of a role."""
+    return f"{role}, {LATE}"
+
+
+def is_late(role: str) -> bool:
+    """Return whether a role is the late rank's part of another."""
+    return role.endswith(late_role(""))
+
+
 @dataclass(frozen=True)
 class Call:
     """A collective that all groups of a class run at once.
