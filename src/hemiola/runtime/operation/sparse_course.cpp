@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/operation/sparse_course.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "hemiola/base/error.hpp"
 #include "hemiola/codec/format.hpp"
 #include "hemiola/codec/zero_sample.hpp"
+#include "hemiola/runtime/executor/block_places.hpp"
 
 namespace hemiola {
 namespace {
@@ -35,12 +34,10 @@ codec::ZeroCount sample(const Operation& operation, std::size_t most_lines) {
   if (buffers.input == nullptr) return {};
   const std::byte* elements = buffers.input;
   std::int64_t bytes = operation.program->bytes[static_cast<int>(Region::input)];
-  if (buffers.input_blocks) {
-    const std::vector<std::int64_t>& begins = operation.program->input_begins;
-    const auto end = std::upper_bound(begins.begin(), begins.end(), 0);
-    if (end == begins.end()) return {};
-    elements = buffers.input_blocks->at(static_cast<std::size_t>(end - begins.begin() - 1));
-    bytes = *end;
+  if (buffers.input_blocks && bytes > 0) {
+    const BlockPlaces blocks{*buffers.input_blocks, operation.program->input_begins};
+    elements = blocks.at(0);
+    bytes = blocks.bytes_of_first();
   }
   return codec::sample_zeros(elements, static_cast<std::size_t>(bytes),
                              codec::element_bytes(operation.arithmetic.dtype), most_lines);

@@ -2,12 +2,12 @@
 // Where the memory of a program's regions lies.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "hemiola/runtime/executor/block_places.hpp"
 #include "hemiola/runtime/executor/program/program.hpp"
 
 namespace hemiola {
@@ -21,7 +21,7 @@ class Regions {
 
   /// Has a region be these blocks, which begin there and outlive their use; none: it goes on from its begin.
   void set_blocks(Region region, std::span<std::byte* const> blocks, std::span<const std::int64_t> begins) {
-    Blocks& of = region == Region::input ? input_ : output_;
+    BlockPlaces& of = region == Region::input ? input_ : output_;
     of = {blocks, begins};
     are_blocks_ = !input_.memory.empty() || !output_.memory.empty();
   }
@@ -31,34 +31,23 @@ class Regions {
 
   /// How many of the region's bytes lie side by side from its beginning on.
   std::int64_t bytes_of_first(Region region, std::int64_t bytes) const {
-    const Blocks& of = region == Region::input ? input_ : output_;
-    return of.memory.empty() ? bytes : *std::upper_bound(of.begins.begin(), of.begins.end() - 1, 0);
+    const BlockPlaces& of = region == Region::input ? input_ : output_;
+    return of.memory.empty() ? bytes : of.bytes_of_first();
   }
 
   std::byte* at(const Place& place) const {
     if (are_blocks_ && place.region <= Region::output) [[unlikely]] {
-      const Blocks& of = place.region == Region::input ? input_ : output_;
+      const BlockPlaces& of = place.region == Region::input ? input_ : output_;
       if (!of.memory.empty() && of.begins.back() > 0) return of.at(place.offset);
     }
     return begin_[index(place.region)] + place.offset;
   }
 
  private:
-  struct Blocks {
-    std::span<std::byte* const> memory;
-    std::span<const std::int64_t> begins;
-
-    /// In the last block that begins there or before: blocks without bytes begin where the next one does.
-    std::byte* at(std::int64_t offset) const {
-      const auto after = std::upper_bound(begins.begin(), begins.end() - 1, offset);
-      const auto block = static_cast<std::size_t>(after - begins.begin()) - 1;
-      return memory[block] + (offset - begins[block]);
-    }
-  };
   static std::size_t index(Region region) { return static_cast<std::size_t>(region); }
 
   std::array<std::byte*, kRegionCount> begin_{};
-  Blocks input_, output_;
+  BlockPlaces input_, output_;
   bool are_blocks_ = false;
 };
 

@@ -14,8 +14,6 @@
 namespace hemiola {
 namespace {
 
-/// The longest record, before encryption.
-constexpr std::size_t kRecordBytes = std::size_t{16} << 10;
 /// Records that go by one system call. More fall out of the cache between encryption and the kernel.
 constexpr std::size_t kRecordsTogether = 4;
 constexpr std::size_t kAheadBytes = kRecordsTogether * TlsStream::kLongestRecord;

@@ -26,8 +26,10 @@ class TlsStream {
  public:
   enum class Role { connector, acceptor };
   /// A key of AES-GCM is good for 2^24 records [RFC 8446, §5.5].
+  /// The longest record, before encryption.
+  static constexpr std::size_t kRecordBytes = std::size_t{16} << 10;
   /// Encrypted, with its head and its check sum, and a little more. Nobody can read a part of a record.
-  static constexpr std::size_t kLongestRecord = (std::size_t{16} << 10) + 64;
+  static constexpr std::size_t kLongestRecord = kRecordBytes + 64;
   static constexpr std::uint64_t kRecordsPerKey = std::uint64_t{1} << 23;
 
   /// Throws a LostRankError where there is no memory.
