@@ -18,16 +18,14 @@ import argparse
 import importlib.util
 import json
 import os
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from rich.console import Console
 
@@ -39,6 +37,7 @@ from hemiola.torch.accelerator.compiling import compiled_file
 from hemiola.units import format_bytes
 from hemiola.whole_file import write_whole
 from inference_rank import save_model
+from ordered_ranks import OrderedRanks, ordered_ranks
 
 RANK_SCRIPT = Path(__file__).with_name("inference_rank.py")
 ROOT = RANK_SCRIPT.parent.parent
@@ -66,32 +65,6 @@ class Place:
 PLACES = {"2": Place(1, 2), "4": Place(1, 4), "2x2": Place(2, 2)}
 
 
-class Contender:
-    """The ranks of one library, and what they print to their error output."""
-
-    def __init__(
-        self, name: str, processes: Sequence[subprocess.Popen[str]], said: Sequence[IO[str]]
-    ) -> None:
-        self.name, self._processes, self._said = name, processes, said
-        self.types: list[str] = self._answers()[0]["types"]
-
-    def ask(self, **order: Any) -> list[dict[str, Any]]:
-        """Give all ranks an order, and return their answers."""
-        for process in self._processes:
-            assert process.stdin is not None
-            print(json.dumps(order), file=process.stdin, flush=True)
-        return self._answers()
-
-    def _answers(self) -> list[dict[str, Any]]:
-        lines = [process.stdout.readline() for process in self._processes if process.stdout is not None]
-        if not all(lines):
-            rank = lines.index("")
-            self._said[rank].seek(0)
-            last = (self._said[rank].read().strip().splitlines() or ["nothing"])[-1]
-            raise RuntimeError(f"{self.name}: rank {rank} has ended without an answer; it said last: {last}")
-        return [json.loads(line) for line in lines]
-
-
 def names(place: Place, model: bool) -> list[str]:
     """Return who takes part: those that are installed, and for whom the place is one."""
     chosen = ["gloo", "hemiola"]
@@ -102,49 +75,24 @@ def names(place: Place, model: bool) -> list[str]:
     return chosen
 
 
-def environment_of(name: str, place: Place, cluster: Cluster | None) -> dict[str, str]:
+def environment_of(name: str, place: Place) -> dict[str, str]:
     """Return the variables that all ranks of a contender share."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
     return {
-        "WORLD_SIZE": str(place.ranks),
-        "LOCAL_WORLD_SIZE": str(place.per_host),
         "LOCAL_SIZE": str(place.per_host),
-        "MASTER_ADDR": cluster.hosts[0].ipv4 if cluster else "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "OMP_NUM_THREADS": "1",
         "DS_ACCELERATOR": "cpu",
         "HF_HUB_OFFLINE": "1",
         "TORCH_EXTENSIONS_DIR": str(ROOT / "build" / "benchmarks" / "torch_extensions"),
         "HEMIOLA_TORCH_ACCELERATOR": "on" if name == "compiled" else "off",
-        **({"GLOO_SOCKET_IFNAME": "eth0"} if cluster else {}),
     }
 
 
-@contextmanager
-def contender(name: str, place: Place, cluster: Cluster | None) -> Iterator[Contender]:
+def contender(name: str, place: Place, cluster: Cluster | None) -> AbstractContextManager[OrderedRanks]:
     """Start a contender's ranks; end them with the block."""
-    shared, command = environment_of(name, place, cluster), [sys.executable, str(RANK_SCRIPT), name]
-    processes: list[subprocess.Popen[str]] = []
-    with ExitStack() as files:
-        said = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(place.ranks)]
-        try:
-            for rank, errors in enumerate(said):
-                own = {"RANK": str(rank), "LOCAL_RANK": str(rank % place.per_host)}
-                how: dict[str, Any] = {"env": os.environ | shared | own, "text": True, "stderr": errors}
-                how |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-                host = rank // place.per_host
-                processes.append(
-                    cluster.start(host, command, **how) if cluster else subprocess.Popen(command, **how)
-                )
-            yield Contender(name, processes, said)
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
+    command, own = [str(RANK_SCRIPT), name], environment_of(name, place)
+    return ordered_ranks(name, command, cluster, place.ranks, place.per_host, own)
 
 
-def in_turns(rounds: int, started: Sequence[Contender], order: Mapping[str, Any]) -> dict[str, Any]:
+def in_turns(rounds: int, started: Sequence[OrderedRanks], order: Mapping[str, Any]) -> dict[str, Any]:
     """Return by contender the slowest rank's seconds in each round, and the last answers of rank 0."""
     seconds: dict[str, list[float]] = {one.name: [] for one in started}
     last: dict[str, Any] = {}
@@ -158,12 +106,12 @@ def in_turns(rounds: int, started: Sequence[Contender], order: Mapping[str, Any]
 
 
 def calls_rows(
-    place: Place, started: Sequence[Contender], given: argparse.Namespace
+    place: Place, started: Sequence[OrderedRanks], given: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a token's all-reduces."""
     for dtype in TYPES:
         for nbytes in given.sizes:
-            able = [one for one in started if dtype in one.types]
+            able = [one for one in started if dtype in one.ready[0]["types"]]
             order = {"bytes": nbytes, "type": dtype, "calls": CALLS, "tokens": given.tokens}
             found = in_turns(given.rounds, able, order)
             wrong = {name: answer["wrong"] for name, answer in found["last"].items()}
@@ -176,7 +124,7 @@ def calls_rows(
 
 
 def model_row(
-    place: Place, started: Sequence[Contender], given: argparse.Namespace, folder: str
+    place: Place, started: Sequence[OrderedRanks], given: argparse.Namespace, folder: str
 ) -> dict[str, Any]:
     """Return the row of the split Llama: seconds per token, and how far the logits are from gloo's."""
     order = {"model": folder, "tokens": given.model_tokens}

@@ -5,7 +5,6 @@ output with a line of JSON each. It sleeps between orders, so that contenders do
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import sys
 import time
@@ -16,6 +15,8 @@ from typing import Any, TextIO
 
 import torch
 import torch.distributed as dist
+
+from ordered_ranks import answers_output
 
 #: What each contender is to torch.distributed; deepspeed's operation goes past it.
 BACKENDS = {"gloo": "gloo", "hemiola": "hemiola", "compiled": "hemiola", "deepspeed": "gloo"}
@@ -131,8 +132,7 @@ def serve(contender: str, answers: TextIO) -> None:
 
 def main() -> None:
     """Argument: the contender's name. What libraries print goes to the error output."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    answers = answers_output()
     torch.set_num_threads(1)
     serve(sys.argv[1], answers)
 

@@ -16,16 +16,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import hemiola as hm
 import history
@@ -34,6 +33,7 @@ from hemiola.machine.capacity import describe_machine
 from hemiola.whole_file import write_whole
 from hemiola.workload.reading import model_or_step
 from meeting import run_job
+from ordered_ranks import OrderedRanks, ordered_ranks
 from real_steps_page import page
 from real_steps_rows import (
     LATE_S,
@@ -66,63 +66,10 @@ WARM, WARM_SLOW = 2, 5
 RECORDED = 5
 
 
-class Job:
-    """Four ranks that wait for orders, and what they print to their error output."""
-
-    def __init__(self, processes: Sequence[subprocess.Popen[str]], said: Sequence[IO[str]]) -> None:
-        self._processes, self._said = processes, said
-        self._answers()
-
-    def ask(self, **order: Any) -> list[dict[str, Any]]:
-        """Give all ranks an order, and return their answers."""
-        for process in self._processes:
-            assert process.stdin is not None
-            print(json.dumps(order), file=process.stdin, flush=True)
-        return self._answers()
-
-    def _answers(self) -> list[dict[str, Any]]:
-        lines = [process.stdout.readline() for process in self._processes if process.stdout is not None]
-        if not all(lines):
-            rank = lines.index("")
-            self._said[rank].seek(0)
-            raise RuntimeError(
-                f"rank {rank} has ended: {self._said[rank].read().strip()[-2000:] or 'silently'}"
-            )
-        return [json.loads(line) for line in lines]
-
-
-@contextmanager
-def job_on(place: Place, cluster: Cluster | None) -> Iterator[Job]:
+def job_on(place: Place, cluster: Cluster | None) -> AbstractContextManager[OrderedRanks]:
     """Start the ranks; end them with the block."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    shared = {
-        "WORLD_SIZE": str(place.ranks),
-        "LOCAL_WORLD_SIZE": str(place.per_host),
-        "MASTER_ADDR": cluster.hosts[0].ipv4 if cluster else "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "OMP_NUM_THREADS": "1",
-        "HEMIOLA_SILENCE": SILENCE,
-        "GLOO_SOCKET_IFNAME": "eth0" if cluster else "lo",
-    }
-    processes: list[subprocess.Popen[str]] = []
-    with ExitStack() as files:
-        said = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(place.ranks)]
-        try:
-            for rank, errors in enumerate(said):
-                own = {"RANK": str(rank), "LOCAL_RANK": str(rank % place.per_host)}
-                how: dict[str, Any] = {"env": os.environ | shared | own, "text": True, "stderr": errors}
-                how |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-                command = [sys.executable, str(RANK_SCRIPT)]
-                host = rank // place.per_host
-                processes.append(
-                    cluster.start(host, command, **how) if cluster else subprocess.Popen(command, **how)
-                )
-            yield Job(processes, said)
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
+    own = {"HEMIOLA_SILENCE": SILENCE, **({} if cluster else {"GLOO_SOCKET_IFNAME": "lo"})}
+    return ordered_ranks(str(place), [str(RANK_SCRIPT)], cluster, place.ranks, place.per_host, own)
 
 
 def network_file(folder: Path, place: Place, library: str) -> Path:
@@ -147,7 +94,7 @@ def calibrate(place: Place, cluster: Cluster | None, folder: Path) -> None:
             run_job(cluster, placement, ["env", *wire, sys.executable, *measure], place.per_host)
 
 
-def record(job: Job, folder: Path) -> None:
+def record(job: OrderedRanks, folder: Path) -> None:
     """Record the trace of each split: gloo's, whose works the profiler marks. Time the same steps without it, too."""
     untraced = {}
     for split in SPLITS:
@@ -159,7 +106,7 @@ def record(job: Job, folder: Path) -> None:
     write_whole(folder / "untraced.json", json.dumps(untraced))
 
 
-def measure(job: Job, setting: Setting, library: str, steps: int) -> tuple[list[float], list[float]]:
+def measure(job: OrderedRanks, setting: Setting, library: str, steps: int) -> tuple[list[float], list[float]]:
     """Return the seconds of a setting's steps, and the ranks' last losses."""
     late_s = LATE_S if setting.fault == "late rank" else 0.0
     warm = WARM_SLOW if setting.fault == "slow NIC" else WARM

@@ -5,7 +5,6 @@ line of JSON each. It sleeps between orders."""
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from datetime import timedelta
@@ -19,6 +18,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from torch.profiler import ProfilerActivity, profile, schedule
 
+from ordered_ranks import answers_output
 from torch_ddp_step import Contender, text
 
 LIMIT = timedelta(seconds=300)
@@ -111,8 +111,7 @@ def serve(answers: TextIO) -> None:
 
 def main() -> None:
     """Serve. What libraries print goes to the error output."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    answers = answers_output()
     torch.set_num_threads(1)
     serve(answers)
 
