@@ -88,6 +88,39 @@ def seen_by(process: subprocess.Popen[str]) -> dict[str, Any]:
     return seen
 
 
+def check_leaving(job: Job, leaver: int) -> None:
+    """Start a job of three, let a rank leave after 100 steps, and expect that nobody misses it. Hosts have a rank
+    each."""
+    old = [
+        job.start(rank, *(["leave=100"] if rank == leaver else []), host=rank) for rank in range(job.ranks)
+    ]
+    for rank, process in enumerate(old):
+        seen = seen_by(process)
+        if rank == leaver:
+            assert seen["left"] == 101
+        else:
+            assert seen["right"]
+            assert not seen["lost"]
+            assert seen["sizes"] == [3, 2]
+
+
+def check_replacing(job: Job, victim: int) -> None:
+    """Start a job of three, let a rank die after 100 steps and another come, and expect three ranks in the end."""
+    old = [
+        job.start(rank, "until=3", *(["die=100"] if rank == victim else []), host=rank)
+        for rank in range(job.ranks)
+    ]
+    old[victim].wait(timeout=60)
+    new = job.start("new", "until=3", host=victim)
+    for rank, process in enumerate([*old, new]):
+        if rank == victim:
+            continue
+        seen = seen_by(process)
+        assert seen["right"]
+        assert seen["sizes"][-1] == 3
+        assert set(seen["lost"]) <= {victim}
+
+
 def sequence(seed: int) -> tuple[int, list[tuple[float, str, int]]]:
     """Return how many ranks begin, and what happens when: a rank dies or leaves, or one comes."""
     rng = random.Random(f"membership: {seed}")

@@ -12,7 +12,7 @@ import membership_ranks as work
 import pytest
 
 import hemiola as hm
-from coming_and_going import Job, check_sequence, seen_by, sequence
+from coming_and_going import Job, check_leaving, check_replacing, check_sequence, seen_by, sequence
 
 
 @pytest.fixture
@@ -38,30 +38,13 @@ def test_a_newcomer_is_let_in_and_the_result_is_as_without(job: Job) -> None:
 @pytest.mark.parametrize("leaver", [0, 2])
 @pytest.mark.parametrize("job", [(3, 200)], indirect=True)
 def test_a_rank_that_leaves_is_missed_by_nobody(job: Job, leaver: int) -> None:
-    old = [job.start(rank, *(["leave=100"] if rank == leaver else [])) for rank in range(job.ranks)]
-    for rank, process in enumerate(old):
-        seen = seen_by(process)
-        if rank == leaver:
-            assert seen["left"] == 101
-        else:
-            assert seen["right"]
-            assert not seen["lost"]
-            assert seen["sizes"] == [3, 2]
+    check_leaving(job, leaver)
 
 
 @pytest.mark.parametrize("victim", [0, 2])
 @pytest.mark.parametrize("job", [(3, 200)], indirect=True)
 def test_a_dead_rank_is_replaced(job: Job, victim: int) -> None:
-    old = [job.start(rank, "until=3", *(["die=100"] if rank == victim else [])) for rank in range(job.ranks)]
-    old[victim].wait(timeout=60)
-    new = job.start("new", "until=3")
-    for rank, process in enumerate([*old, new]):
-        if rank == victim:
-            continue
-        seen = seen_by(process)
-        assert seen["right"]
-        assert seen["sizes"][-1] == 3
-        assert set(seen["lost"]) <= {victim}
+    check_replacing(job, victim)
 
 
 @pytest.mark.parametrize("when", ["during grow", "during shrink", "before shrink", "of an old one"])
