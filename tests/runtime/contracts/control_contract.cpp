@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "eventually.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/base/random.hpp"
 #include "hemiola/runtime/control/late_word.hpp"
@@ -51,12 +52,6 @@ std::string disagreement(const Members& members, const Roll& roll, Rank rank, co
     return e.what();
   }
   return "";
-}
-
-template <typename Condition>
-void eventually(Condition condition) {
-  for (int i = 0; i < 30'000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_TRUE(condition());
 }
 
 // ---- roll ----

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "contracts/eventually.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/net/tcp_socket.hpp"
 #include "hemiola/runtime/session/hosts/hosts_session.hpp"
@@ -116,12 +117,6 @@ std::vector<std::vector<Rank>> agreed(const Members& members, const std::string&
 
 Session::Wishes admitting(Rank) {
   return {.admits = true};
-}
-
-template <typename Condition>
-void eventually(Condition condition) {
-  for (int i = 0; i < 30'000 && !condition(); ++i) ::usleep(1000);
-  EXPECT_TRUE(condition());
 }
 
 void expect_that_all_exchange(const Members& members) {

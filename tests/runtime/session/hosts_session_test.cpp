@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "contracts/control_contract.hpp"
+#include "contracts/eventually.hpp"
 #include "contracts/on_threads.hpp"
 #include "contracts/session_contract.hpp"
 #include "hemiola/base/error.hpp"
@@ -69,12 +70,6 @@ INSTANTIATE_TEST_SUITE_P(OverTcp, ControlContract,
                          ::testing::Values(ControlCase{"OverTcp", make,
                                                        std::make_shared<const HostsControl>()}),
                          name_of_control);
-
-template <typename Condition>
-void eventually(Condition condition) {
-  for (int i = 0; i < 30'000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_TRUE(condition());
-}
 
 TEST(HostsSession, WhoLeavesIsKnownToAllToHaveLeft) {
   auto sessions = make(5);

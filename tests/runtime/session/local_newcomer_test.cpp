@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "contracts/eventually.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/session/local/local_session.hpp"
 #include "hemiola/runtime/session/local/packet_socket.hpp"
@@ -72,12 +73,6 @@ std::vector<std::vector<Rank>> agreed(const Sessions& members, const std::string
 
 Session::Wishes admitting(Rank) {
   return {.admits = true};
-}
-
-template <typename Condition>
-void eventually(Condition condition) {
-  for (int i = 0; i < 30'000 && !condition(); ++i) ::usleep(1000);
-  EXPECT_TRUE(condition());
 }
 
 class NewcomersOf : public testing::TestWithParam<int> {};

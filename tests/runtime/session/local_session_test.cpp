@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "contracts/eventually.hpp"
 #include "hemiola/base/error.hpp"
 #include "hemiola/runtime/session/local/meeting.hpp"
 #include "hemiola/runtime/session/local/packet_socket.hpp"
@@ -105,12 +106,6 @@ std::vector<Rank> lost_ranks(const Session& session) {
   std::vector<Rank> ranks;
   for (const LostRank& lost : session.lost()) ranks.push_back(lost.rank);
   return ranks;
-}
-
-template <typename Condition>
-void eventually(Condition condition) {
-  for (int i = 0; i < 30'000 && !condition(); ++i) ::usleep(1000);
-  EXPECT_TRUE(condition());
 }
 
 class JoiningRanks : public testing::TestWithParam<int> {};
