@@ -45,7 +45,6 @@ class ChoiceBook {
   std::map<std::uint64_t, std::map<std::pair<std::uint64_t, std::uint64_t>, Entry>> epochs_;
 };
 
-/// Lives in the courier's thread.
 class ChoiceKeeper {
  public:
   explicit ChoiceKeeper(std::shared_ptr<const Talk> talk);

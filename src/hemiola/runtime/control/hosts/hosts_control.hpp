@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control plane of ranks that have no memory in common. In steady state it says nothing. Necessary words go by
-// courier, most of them through the first member, which keeps the books in its courier's thread.
+// courier, most of them through the first member, which keeps the books.
 #pragma once
 
 #include "hemiola/runtime/control/control.hpp"

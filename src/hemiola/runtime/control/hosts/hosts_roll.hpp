@@ -34,7 +34,7 @@ struct SaidWord {
   ShortText complaint{};
 };
 
-/// The first member's books: the ranks' words about the latest operations. Lives in the courier's thread.
+/// The first member's books: the ranks' words about the latest operations.
 class RollKeeper {
  public:
   explicit RollKeeper(std::shared_ptr<const Talk> talk);

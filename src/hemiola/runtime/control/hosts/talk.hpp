@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -78,7 +80,10 @@ class Talk {
                         std::to_string(said));
   }
 
+  /// The keeper's own messages do not wait for the courier: its books end with its rank's communicator, and its own word must
+  /// be on its way to all by then.
   void tell_keeper(Bytes message) const {
+    if (keeps()) return hear_as_keeper(members_.self, message);
     courier_->send(members_.world_rank(kKeeper), to_keeper_, std::move(message));
   }
   void tell(Rank member, Bytes message) const {
@@ -94,11 +99,18 @@ class Talk {
   std::unique_ptr<Courier::Subscription> as_member(Courier::Handler hear) const {
     return subscribe(to_members_, std::move(hear));
   }
+  /// In one thread at a time.
   std::unique_ptr<Courier::Subscription> as_keeper(Courier::Handler hear) const {
-    return subscribe(to_keeper_, std::move(hear));
+    keeper_ = std::move(hear);
+    return subscribe(
+        to_keeper_, [this](Rank from, std::span<const std::byte> message) { hear_as_keeper(from, message); });
   }
 
  private:
+  void hear_as_keeper(Rank from, std::span<const std::byte> message) const {
+    const std::lock_guard lock(keeper_mutex_);
+    keeper_(from, message);
+  }
   std::unique_ptr<Courier::Subscription> subscribe(Topic topic, Courier::Handler hear) const {
     return courier_->subscribe(topic,
                                [this, hear = std::move(hear)](Rank from, std::span<const std::byte> message) {
@@ -109,6 +121,8 @@ class Talk {
   const Members members_;
   Courier* courier_;
   Topic to_members_, to_keeper_;
+  mutable std::mutex keeper_mutex_;
+  mutable Courier::Handler keeper_;  ///< on the keeper
 };
 
 }  // namespace hemiola::hosts
