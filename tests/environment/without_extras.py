@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports every module of Hemiola where packages of its extras are hidden, and prints what went wrong, as JSON."""
+"""Imports every module of Hemiola where packages of its extras are hidden, and prints what went wrong, as JSON.
+
+    python without_extras.py torch google,ray …
+
+Each argument names packages that are hidden together, from a process of their own. Those processes are forks of one that
+has imported all these packages, since that takes far longer than to import Hemiola."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import json
+import multiprocessing
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
@@ -34,6 +40,8 @@ class Hiding:
 def hide(packages: Sequence[str]) -> None:
     """Make this process one in which the packages are not installed."""
     sys.meta_path[:] = [Hiding(finder, packages) for finder in sys.meta_path]  # type: ignore[misc]
+    for name in [name for name in sys.modules if name.partition(".")[0] in packages]:
+        del sys.modules[name]
 
 
 def modules() -> list[str]:
@@ -66,6 +74,19 @@ def name_the_missing(packages: Sequence[str]) -> None:
     Digits.load()
 
 
+def failures_without(packages: Sequence[str]) -> dict[str, Any]:
+    """Hide packages; return how many modules there are, and how each that failed did."""
+    hide(packages)
+    return {"imported": len(modules()), "failed": failures()}
+
+
+def main(sets: Sequence[Sequence[str]]) -> None:
+    """Print what fails without each set."""
+    for package in {name for names in sets for name in names} - {"jax"}:  # before which hemiola.jax comes
+        importlib.import_module(package)
+    with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
+        print(json.dumps(pool.map(failures_without, sets, chunksize=1)))
+
+
 if __name__ == "__main__":
-    hide(sys.argv[1:])
-    print(json.dumps({"imported": len(modules()), "failed": failures()}))
+    main([argument.split(",") for argument in sys.argv[1:]])

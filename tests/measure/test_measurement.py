@@ -131,14 +131,17 @@ def test_conditions_bring_their_algorithms_onto_the_emulated_cluster() -> None:
 
 def test_gloo_is_measured_on_the_same_ranks_and_is_right() -> None:
     pytest.importorskip("torch")
-    for kind in KINDS:
-        patterns = tuple(Pattern.of_bytes(kind, 3, size, FLOAT32, root=1) for size in (480, 4800))
-        contest = Contest(patterns, ("auto",), peers=("gloo",), warmups=0, repeats=2)
-        for at in compare(contest).sizes:
-            assert {row.label for row in at.rows} == {at.planned, "gloo"}
-            assert all(row.measured.wrong == 0 for row in at.rows), kind
-            (peer,) = [row for row in at.rows if row.label == "gloo"]
-            assert (peer.step_count, peer.predicted_s) == (None, None)
+    patterns = tuple(
+        Pattern.of_bytes(kind, 3, size, FLOAT32, root=1) for kind in KINDS for size in (480, 4800)
+    )
+    contest = Contest(patterns, ("auto",), peers=("gloo",), warmups=0, repeats=2)
+    sizes = compare(contest).sizes
+    assert [at.pattern.kind for at in sizes] == [kind for kind in KINDS for _ in range(2)]
+    for at in sizes:
+        assert {row.label for row in at.rows} == {at.planned, "gloo"}
+        assert all(row.measured.wrong == 0 for row in at.rows), at.pattern.kind
+        (peer,) = [row for row in at.rows if row.label == "gloo"]
+        assert (peer.step_count, peer.predicted_s) == (None, None)
 
 
 def test_a_schedule_of_ones_own_takes_part() -> None:
