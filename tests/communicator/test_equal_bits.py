@@ -29,14 +29,12 @@ def test_all_ranks_get_the_same_bits(ranks: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("ranks", range(2, 10))
+@pytest.mark.parametrize("ranks", [2, 4, 5, 7, 9])
 def test_all_ranks_get_the_same_bits_from_every_schedule(ranks: int) -> None:
     assert differing(ranks, ["planned", *SCHEDULES]) == []
 
 
-@pytest.mark.parametrize(
-    "ranks", [3, pytest.param(4, marks=pytest.mark.long), pytest.param(8, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("ranks", [3, pytest.param(4, marks=pytest.mark.long)])
 def test_messages_that_leave_zeros_out_bring_the_same_bits_to_all(ranks: int) -> None:
     few = ["all_reduce_recursive_doubling"] if ranks == 3 else CODED
     assert differing(ranks, few, sparse=True) == []

@@ -49,7 +49,7 @@ def program(tmp_path: Path, text: str, options: str = "{}") -> str:
 
 @pytest.mark.parametrize(
     ("count", "cases"),
-    [(2, 50), pytest.param(3, 50, marks=pytest.mark.long), pytest.param(4, 50, marks=pytest.mark.long)],
+    [(2, 50), pytest.param(3, 50, marks=pytest.mark.long)],
 )
 def test_random_collectives_equal_numpys(count: int, cases: int) -> None:
     words = [str(HERE / "jax_collectives.py")]
@@ -58,10 +58,9 @@ def test_random_collectives_equal_numpys(count: int, cases: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("count", "seed"), [(2, 2), (8, 3)])
-def test_many_random_collectives_equal_numpys(count: int, seed: int) -> None:
+def test_many_random_collectives_equal_numpys() -> None:
     words = [str(HERE / "jax_collectives.py")]
-    for code, output, errors in ended(started(words, count, [str(seed), "250"], by_variable())):
+    for code, output, errors in ended(started(words, 2, ["2", "250"], by_variable())):
         assert (code, output) == (0, "right: 250\n"), errors[-2000:]
 
 

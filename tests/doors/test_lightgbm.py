@@ -24,14 +24,11 @@ def free_ports(count: int) -> list[int]:
     ("rank_count", "learner", "objective"),
     [
         (2, "data", "regression"),
-        pytest.param(3, "data", "wide", marks=pytest.mark.long),
-        pytest.param(4, "data", "wide", marks=pytest.mark.long),
         pytest.param(5, "data", "wide", marks=pytest.mark.long),
         pytest.param(2, "data", "quantized", marks=pytest.mark.long),
         pytest.param(4, "data", "binary", marks=pytest.mark.long),
         pytest.param(2, "voting", "binary", marks=pytest.mark.long),
         pytest.param(3, "voting", "regression", marks=pytest.mark.long),
-        pytest.param(4, "voting", "wide", marks=pytest.mark.long),
     ],
 )
 def test_a_model_has_the_bits_of_that_of_sockets(rank_count: int, learner: str, objective: str) -> None:

@@ -3,8 +3,8 @@
 
     python without_extras.py torch google,ray …
 
-Each argument names packages that are hidden together, from a process of their own. Those processes are forks of one that
-has imported all these packages, since that takes far longer than to import Hemiola."""
+Each argument names packages that are hidden together, from a process of its own. These are forks of one process that
+has imported all those packages, which takes far longer than to import Hemiola."""
 
 from __future__ import annotations
 

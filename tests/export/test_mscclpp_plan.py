@@ -42,7 +42,7 @@ def test_synthesized_schedules_are_right() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("rank_count", range(2, 17))
+@pytest.mark.parametrize("rank_count", [*range(2, 10), 12, 16])
 def test_every_published_algorithm_is_right_in_twenty_interleavings(rank_count: int) -> None:
     for name, schedule in exported.published((rank_count,)):
         assert_right(name, schedule, 20)

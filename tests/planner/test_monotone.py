@@ -97,9 +97,8 @@ def test_every_link_between_gpus_is_worth_having(nbytes: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", [0, 100])
-def test_few_plans_on_random_networks_are_slower_after_a_better_link(first: int) -> None:
+def test_few_plans_on_random_networks_are_slower_after_a_better_link() -> None:
     """Of 500 there are 13: messages take a new way that others need, too, or a search finds less."""
-    command = [sys.executable, str(PROGRAM), "--first", str(first), "--count", "100", "--allowed", "6"]
+    command = [sys.executable, str(PROGRAM), "--count", "100", "--allowed", "6"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -24,9 +24,7 @@ FUNCTIONS = [
 ]
 
 
-@pytest.fixture(
-    scope="module", params=[3, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (2, 4))]
-)
+@pytest.fixture(scope="module", params=[3, pytest.param(2, marks=pytest.mark.long)])
 def found(request: pytest.FixtureRequest) -> dict[str, list[Any]]:
     """What every function has returned, by rank, on so many ranks."""
     told: dict[str, list[Any]] = {}
