@@ -224,7 +224,7 @@ def test_the_wheel_alone_imports_every_module_and_names_what_its_commands_lack(t
     venv.create(tmp_path / "empty", with_pip=True)
     python = tmp_path / "empty/bin/python"
     call(python, "-m", "pip", "install", "-q", wheel)
-    answer = json.loads(call(python, "-I", without_extras.__file__))
+    (answer,) = json.loads(call(python, "-I", without_extras.__file__, ""))
     assert answer["imported"] > 250
     for module, failure in answer["failed"].items():
         assert module.startswith(NEED_EXTRAS)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports every module of Hemiola where packages of its extras are hidden, and prints what went wrong, as JSON.
 
-    python without_extras.py torch google,ray …
+    python without_extras.py torch google,ray "" …
 
 Each argument names packages that are hidden together, from a process of its own. These are forks of one process that
 has imported all those packages, which takes far longer than to import Hemiola."""
@@ -89,4 +89,4 @@ def main(sets: Sequence[Sequence[str]]) -> None:
 
 
 if __name__ == "__main__":
-    main([argument.split(",") for argument in sys.argv[1:]])
+    main([[name for name in argument.split(",") if name] for argument in sys.argv[1:]])
