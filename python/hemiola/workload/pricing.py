@@ -41,12 +41,14 @@ class Prices:
     parallel : Parallel, settled.
     conditions : Conditions: slow ranks, and the late ranks without their times.
     library : str, one of `libraries.LIBRARIES`.
+    software_s : float >= 0, the library's own time for a call; one that moves nothing has none.
     """
 
     topology: Topology
     parallel: Parallel
     conditions: Conditions
     library: str
+    software_s: float = 0.0
     #: A look into it takes no digest of the topology.
     _known: dict[tuple[Call, float], Cost] = field(default_factory=dict, repr=False, compare=False)
 
@@ -67,14 +69,16 @@ class Prices:
         ArgumentError
             Ranks of a group have no way to each other.
         """
-        if call.kind == SEND:
-            return _sent(self.topology, self.parallel, call.nbytes)
-        punctual = self._cost(call, 0.0)
-        if spread_s <= 0 or self.library not in (HEMIOLA, BOUND) or punctual.seconds == 0:
-            return punctual
-        least_s = punctual.seconds * self._after_arrival(call)
-        seconds = float(np.interp(spread_s, [0.0, punctual.seconds], [punctual.seconds, least_s]))
-        return Cost(seconds, punctual.use, punctual.algorithm, punctual.source)
+        is_sent = call.kind == SEND
+        cost = _sent(self.topology, self.parallel, call.nbytes) if is_sent else self._cost(call, 0.0)
+        if cost.seconds == 0:
+            return cost
+        seconds = cost.seconds
+        if spread_s > 0 and self.library in (HEMIOLA, BOUND) and not is_sent:
+            seconds = float(
+                np.interp(spread_s, [0.0, seconds], [seconds, seconds * self._after_arrival(call)])
+            )
+        return replace(cost, seconds=seconds + self.software_s, software_s=self.software_s)
 
     def _after_arrival(self, call: Call) -> float:
         """Return the share of a collective's time that is left where its last rank comes as late as that time.

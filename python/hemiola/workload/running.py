@@ -20,6 +20,8 @@ from hemiola.workload.task import LATE, SEND, Call, Step, Task
 
 #: Work that is so little is done; of rounding.
 _DONE_S = 1e-15
+#: Of a call's time, a part that is rounding.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +31,18 @@ class Cost:
     Attributes
     ----------
     seconds : float >= 0, from its last rank's arrival, alone on the network.
-    use : float64 array, the share of each link's bandwidth that it uses meanwhile; or its Course, of as many seconds;
-        None where it shares nothing.
+    use : float64 array, the share of each link's bandwidth that it uses behind its software; or its Course, of as many
+        seconds; None where it shares nothing.
     algorithm : str.
     source : str, "simulated", "planned", "formula" or "bound".
+    software_s : float >= 0, the first of its seconds, in which it uses no link.
     """
 
     seconds: float
     use: NDArray[np.float64] | Course | None = None
     algorithm: str = ""
     source: str = "simulated"
+    software_s: float = 0.0
 
 
 #: Prices a call whose last role comes so many seconds behind the first.
@@ -75,7 +79,7 @@ class _Run:
                 self._after[need].append(place)
         self.begin_s, self.end_s = np.zeros(len(step.tasks)), np.zeros(len(step.tasks))
         self._left: dict[int, float] = {}
-        self._uses: dict[int, NDArray[np.float64] | Course | None] = {}
+        self._costs: dict[int, Cost] = {}
         self._known: dict[tuple[tuple[int, int], ...], list[float]] = {}
         self._steady_s = math.inf  # how long uses stay as they are
 
@@ -101,8 +105,8 @@ class _Run:
         task, self.begin_s[place] = self._tasks[place], now
         seconds = task.seconds
         if task.call is not None:
-            cost = self._price(task.call, self._spread_s(place, task))
-            seconds, self._uses[place] = cost.seconds * task.call.count, cost.use
+            cost = self._costs[place] = self._price(task.call, self._spread_s(place, task))
+            seconds = cost.seconds * task.call.count
         if seconds <= _DONE_S:
             self._end(place, now, ready)
         else:
@@ -144,30 +148,40 @@ class _Run:
         }
         self._steady_s = math.inf
         for together in _joined(calls, self._tasks):
-            rates.update(zip(together, self._shared(together), strict=True))
+            rates |= self._shared(together)
         return rates
 
-    def _shared(self, together: list[int]) -> list[float]:
-        sharing = [place for place in together if self._uses[place] is not None]
-        if len(sharing) < 2:
-            return [1.0] * len(together)
-        now = [self._now(place) for place in sharing]
-        key = tuple((id(self._uses[place]), phase) for place, (phase, _) in zip(sharing, now, strict=True))
+    def _shared(self, together: list[int]) -> dict[int, float]:
+        """Return the speed of calls that have roles in common; in its software a call leaves the links to others."""
+        found = dict.fromkeys(together, 1.0)
+        now = {place: self._now(place) for place in together if self._costs[place].use is not None}
+        if len(now) < 2:
+            return found
+        sharing = {place: phase for place, (phase, _) in now.items() if phase is not None}
+        key = tuple((id(self._costs[place].use), phase) for place, phase in sharing.items())
         if key not in self._known:
-            parts = [_part(self._uses[place], phase) for place, (phase, _) in zip(sharing, now, strict=True)]
+            parts = [_part(self._costs[place].use, phase) for place, phase in sharing.items()]
             self._known[key] = shared_rates([use for use, _ in parts], [felt for _, felt in parts])
-        found = dict(zip(sharing, self._known[key], strict=True))
-        for place, (_, left_s) in zip(sharing, now, strict=True):
-            self._steady_s = min(self._steady_s, left_s / found[place])
-        return [found.get(place, 1.0) for place in together]
+        found |= zip(sharing, self._known[key], strict=True)
+        self._steady_s = min(self._steady_s, *(left_s / found[place] for place, (_, left_s) in now.items()))
+        return found
 
-    def _now(self, place: int) -> tuple[int, float]:
-        """Return a call's phase, and how many of its own seconds are left of that; equal calls follow each other."""
-        use = self._uses[place]
-        if not isinstance(use, Course):
-            return 0, math.inf
-        left_s = self._left[place] % use.seconds or use.seconds
-        return use.phase(use.seconds - left_s)
+    def _now(self, place: int) -> tuple[int | None, float]:
+        """Return a call's phase, None in its software, and how many of its own seconds are left of that.
+
+        Equal calls follow each other.
+        """
+        cost = self._costs[place]
+        rounding_s = _ROUNDING * cost.seconds
+        left_s = self._left[place] % cost.seconds or cost.seconds
+        software_s = left_s - (cost.seconds - cost.software_s)
+        if software_s > rounding_s:
+            return None, software_s
+        if isinstance(cost.use, Course):
+            phase, left_s = cost.use.phase(cost.use.seconds - left_s)
+        else:
+            phase = 0
+        return phase, max(left_s, rounding_s)
 
 
 def _part(use: NDArray[np.float64] | Course | None, phase: int) -> tuple[NDArray[np.float64], float]:

@@ -33,8 +33,8 @@ def shared_rates(
     -----
     At most one round for each job, each O(links × jobs).
     """
-    if len(uses) == 1:
-        return [1.0]
+    if len(uses) < 2:
+        return [1.0] * len(uses)
     loads = np.stack(uses)
     room = np.ones(loads.shape[1])
     rates = np.ones(len(loads))
