@@ -28,6 +28,16 @@ def test_its_answer_is_that_of_the_function(hemiola, file: Path) -> None:
     assert (ran.data["late"], ran.data["parallel"]["dp"]) == ({"1": 1e-3}, 4)
 
 
+def test_software_is_repeated_or_joined(hemiola, file: Path) -> None:
+    software = ["--software", "gloo-like=5ms,ring=1ms", "--software", "hemiola=300us"]
+    ran = hemiola("whatif", SMALL, "-t", file, *software, "--json")
+    told = {"gloo-like": 5e-3, "ring": 1e-3, "hemiola": 3e-4}
+    found = hm.whatif(SMALL, SWITCH, software_s=told)
+    assert ran.data["software_s"] == pytest.approx(told)
+    assert ran.data["seconds"] == pytest.approx(found.seconds)
+    assert {one["library"]: one["seconds"] for one in ran.data["libraries"]} == pytest.approx(found.others)
+
+
 def test_the_tables_name_libraries_collectives_and_assumptions(hemiola, file: Path) -> None:
     told = " ".join(hemiola("whatif", SMALL, "-t", file).out.split())
     for words in ("Hemiola", "pccl-like", "lower bound", "all_reduce (dp)", "Memory is not modelled"):
@@ -43,6 +53,10 @@ def test_the_tables_name_libraries_collectives_and_assumptions(hemiola, file: Pa
         (["--overlap-loss", "2"], "overlap_loss"),
         (["--cores", "-1"], "cores from 0"),
         (["--untraced", "1s"], "leave untraced_s out"),
+        (["--software", "gloo-like"], "library=time such as 'gloo-like=4.8ms'"),
+        (["--software", "gloo-like=1ms,gloo-like=2ms"], "gloo-like is given twice"),
+        (["--software", "bound=1ms"], "found 'bound'"),
+        (["--software", "ring=-1ms"], "found '-1ms'"),
         (["--without-nic", "eth9"], "eth9"),
     ],
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import multiprocessing
 from dataclasses import asdict
@@ -25,6 +26,14 @@ NETWORKS = {
 LATE = hm.Conditions(late={1: 1e-3})
 SPLITS = (hm.Parallel(), hm.Parallel(tp=2), hm.Parallel(zero=3))
 TRAININGS = [Training(SMALL, split) for split in SPLITS]
+OPTIONS: dict[str, Any] = {
+    "parallel": hm.Parallel(tp=2),
+    "buckets": {0: 0.5},
+    "overlap_loss": 0.5,
+    "cores": 2,
+    "untraced_s": 14e-3,
+    "software_s": {"hemiola": 1e-3},
+}
 
 
 def swept(**more: Any) -> Sweep:
@@ -83,9 +92,34 @@ def test_another_model_under_the_same_name_is_another_question(tmp_path: Path) -
     assert len(keys) == 2
 
 
-def test_a_trace_is_read_once(tmp_path: Path) -> None:
+def test_a_training_takes_all_that_whatif_takes_beside_the_network() -> None:
+    asked = [
+        name for name in inspect.signature(hm.whatif).parameters if name not in ("topology", "conditions")
+    ]
+    assert list(inspect.signature(Training).parameters) == asked == ["trace_or_model", *OPTIONS]
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_each_option_makes_another_question_and_its_answer(name: str, tmp_path: Path) -> None:
+    option = {name: OPTIONS[name]}
+    subject, network = step_of_17_ms(tmp_path), NETWORKS["slow"]
+    plain, other = Training(subject), Training(subject, **option)
+    assert other._key() != plain._key()
+    assert other._key() == Training(subject, **option)._key()
+    found = hm.whatif(subject, network, LATE, **option)
+    assert found != hm.whatif(subject, network, LATE)
+    assert other.on(network, LATE) == found
+
+
+def step_of_17_ms(folder: Path) -> Path:
+    """Write a profile with sizes and a mark around the step, and return its path."""
     nodes = traces.execution([traces.node("c10d::allreduce_", 2)])
-    path = traces.written(tmp_path, traces.profile(traces.events()), nodes)
+    marked = [*traces.events(), traces.operator("ProfilerStep#0", 0, 17, 0, "user_annotation")]
+    return traces.written(folder, traces.profile(marked), nodes)
+
+
+def test_a_trace_is_read_once(tmp_path: Path) -> None:
+    path = step_of_17_ms(tmp_path)
     training = Training(path)
     path.unlink()
     table = hm.sweep(NETWORKS, {"the trace": training})
@@ -110,7 +144,6 @@ def test_names_are_texts_files_and_splits() -> None:
         ({"collectives": "all_reduce"}, "expected sizes in bytes of collectives"),
         ({"collectives": [TRAININGS[0], TRAININGS[0]]}, "expected different names"),
         ({"collectives": ["all_reduce", TRAININGS[0]]}, "found both"),
-        ({"collectives": Training(SMALL, overlap_loss=2.0)}, "overlap_loss"),
     ],
 )
 def test_a_wrong_question_is_named_before_anything_is_predicted(wrong: dict[str, Any], text: str) -> None:
@@ -120,6 +153,22 @@ def test_a_wrong_question_is_named_before_anything_is_predicted(wrong: dict[str,
     asked: dict[str, Any] = {"topologies": NETWORKS["fast"], "collectives": TRAININGS} | wrong
     with pytest.raises(ArgumentError, match="sweep") as raised:
         hm.sweep(**asked, map=never)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ({"overlap_loss": 2.0}, "overlap_loss in [0, 1), found 2.0"),
+        ({"cores": -1}, "cores from 0, found -1"),
+        ({"untraced_s": -1.0}, "untraced_s of 0 seconds or more, found -1.0"),
+        ({"untraced_s": 1.0}, "leave untraced_s out"),
+        ({"software_s": {"bound": 1.0}}, "found 'bound'"),
+    ],
+)
+def test_a_wrong_option_is_named_when_a_training_is_made(option: dict[str, Any], text: str) -> None:
+    with pytest.raises(ArgumentError, match="expected") as raised:
+        Training(SMALL, **option)
     assert text in str(raised.value)
 
 

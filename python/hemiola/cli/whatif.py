@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -96,6 +96,15 @@ def whatif(
             help="A trace's step on the same ranks without the profiler, which takes time for each operator.",
         ),
     ] = 0.0,
+    software: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--software",
+            metavar="LIBRARY=TIME",
+            help="Measured software of one call, which uses no link: gloo-like=4.8ms; also hemiola, ring, nccl-like, "
+            "pccl-like. Repeat or join with commas.",
+        ),
+    ] = None,
     chart: options.Chart = None,
     html: Annotated[
         Path | None,
@@ -115,6 +124,7 @@ def whatif(
     topology = read_topology(topology_file, speeds, changes).topology
     conditions = read_conditions(late, slow, topology.rank_count, density, topology)
     buckets = _read_buckets(bucket or ())
+    software_s = _read_software(software or ())
     found = predict(
         subject,
         topology,
@@ -124,6 +134,7 @@ def whatif(
         overlap_loss=overlap_loss,
         cores=cores,
         untraced_s=untraced,
+        software_s=software_s,
     )
     if chart is not None:
         _draw(found, chart)
@@ -139,6 +150,7 @@ def whatif(
         "overlap_loss": overlap_loss,
         "cores": cores,
         "untraced_s": untraced,
+        "software_s": software_s,
     }
     answer(
         as_json,
@@ -153,17 +165,31 @@ def whatif(
 def _read_buckets(texts: Iterable[str]) -> dict[int | str, float | str]:
     """Read '0=0.01', '1-3=8bit' and 'edp=whole', comma-separated or one per text, as bucket → how it travels."""
     found: dict[int | str, float | str] = {}
-    for text in (part for joined in texts for part in printable(joined).split(",")):
-        which, equals, how = text.partition("=")
-        if not equals:
-            raise FormatError(
-                f"expected bucket=density such as '0=0.01', or 1-3=8bit or edp=whole, found '{text}'"
-            )
+    for which, how in _pairs(texts, "bucket=density such as '0=0.01', or 1-3=8bit or edp=whole"):
         for bucket in _bucket_range(which):
             if bucket in found:
                 raise ArgumentError(f"bucket {bucket} is given twice; keep one")
             found[bucket] = how if how in (EIGHT_BITS, WHOLE) else values.read_density(how)
     return found
+
+
+def _read_software(texts: Iterable[str]) -> dict[str, float]:
+    """Read 'gloo-like=4.8ms' pairs, comma-separated or one per text, as library → seconds."""
+    found: dict[str, float] = {}
+    for library, time in _pairs(texts, "library=time such as 'gloo-like=4.8ms'"):
+        if library in found:
+            raise ArgumentError(f"software of {library} is given twice; keep one")
+        found[library] = read_seconds(time)
+    return found
+
+
+def _pairs(texts: Iterable[str], form: str) -> Iterator[tuple[str, str]]:
+    """Yield both sides of each 'key=value', comma-separated or one per text."""
+    for text in (part for joined in texts for part in printable(joined).split(",")):
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise FormatError(f"expected {form}, found '{text}'")
+        yield key, value
 
 
 def _bucket_range(text: str) -> Iterable[int | str]:
