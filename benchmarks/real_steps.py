@@ -9,7 +9,8 @@ a median error of at most 10 %, a worst of 20 %, and Hemiola's gain over gloo wi
     python benchmarks/real_steps.py [--steps 5] [--folder DIR] [--json] [--write]
 
 Needs root, or a kernel on which users may make namespaces. Takes about 12 minutes. --folder keeps traces, networks and
-times; --again predicts from such a folder anew, and measures nothing. Exit code 1 where a goal is missed."""
+times, and measures what a folder lacks. --again predicts from such a folder anew, and measures nothing. Exit code 1
+where a goal is missed."""
 
 from __future__ import annotations
 
@@ -36,6 +37,7 @@ from meeting import run_job
 from ordered_ranks import OrderedRanks, ordered_ranks
 from real_steps_page import page
 from real_steps_rows import (
+    CALL_BYTES,
     LATE_S,
     LIBRARIES,
     LOCAL,
@@ -45,6 +47,8 @@ from real_steps_rows import (
     Place,
     Row,
     Setting,
+    call_lines,
+    call_of,
     predicted,
     row_of,
     settings,
@@ -64,6 +68,8 @@ SILENCE = "30"
 WARM, WARM_SLOW = 2, 5
 #: Traced.
 RECORDED = 5
+#: Calls of a few bytes, and those before them.
+CALLS, WARM_CALLS = 200, 20
 
 
 def job_on(place: Place, cluster: Cluster | None) -> AbstractContextManager[OrderedRanks]:
@@ -116,12 +122,41 @@ def measure(job: OrderedRanks, setting: Setting, library: str, steps: int) -> tu
     return steps_of([answer["ends"] for answer in answers]), [answer["loss"] for answer in answers]
 
 
-def measure_all(folder: Path, steps: int, places: Sequence[Place]) -> list[dict[str, Any]]:
-    """Measure every setting, place by place, but those that the folder has; write what was found there."""
-    file = folder / "measured.json"
-    found: list[dict[str, Any]] = json.loads(file.read_text()) if file.exists() else []
-    known = {one["place"] for one in found}
-    places = [place for place in places if str(place) not in known]
+def measure_calls(job: OrderedRanks) -> dict[str, float]:
+    """Return the seconds of a sum of a few bytes with each library."""
+    found = {}
+    for library in LIBRARIES:
+        answers = job.ask(calls=CALLS, warm=WARM_CALLS, nbytes=CALL_BYTES, library=library)
+        found[library] = statistics.median(steps_of([answer["ends"] for answer in answers]))
+    return found
+
+
+class Measured:
+    """The measurements that a folder has: the steps of settings, and the calls of each place."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.steps: list[dict[str, Any]] = self._read("measured.json", [])
+        self.calls: dict[str, dict[str, float]] = self._read("calls.json", {})
+
+    def lacks_steps(self, place: Place) -> bool:
+        return all(one["place"] != str(place) for one in self.steps)
+
+    def lacks_calls(self, place: Place) -> bool:
+        return str(place) not in self.calls
+
+    def write(self) -> None:
+        write_whole(self.folder / "measured.json", json.dumps(self.steps, indent=1))
+        write_whole(self.folder / "calls.json", json.dumps(self.calls, indent=1))
+
+    def _read(self, name: str, none: Any) -> Any:
+        file = self.folder / name
+        return json.loads(file.read_text()) if file.exists() else none
+
+
+def measure_all(found: Measured, steps: int, places: Sequence[Place]) -> None:
+    """Measure what the folder lacks, place by place; write what was found there."""
+    places = [place for place in places if found.lacks_steps(place) or found.lacks_calls(place)]
     began = time.monotonic()
     for shape in dict.fromkeys((place.hosts, place.per_host) for place in places):
         of_shape = [place for place in places if (place.hosts, place.per_host) == shape]
@@ -130,23 +165,34 @@ def measure_all(folder: Path, steps: int, places: Sequence[Place]) -> list[dict[
             job = stack.enter_context(job_on(of_shape[0], cluster))
             for place in of_shape:
                 _set_rates(cluster, place)
-                calibrate(place, cluster, folder)
-                if place == LOCAL:
-                    record(job, folder)
+                calibrate(place, cluster, found.folder)
+                if place == LOCAL and found.lacks_steps(place):
+                    record(job, found.folder)
                 job.ask(measure_links=True)
-                for setting in settings([place]):
-                    _set_rates(cluster, place, is_slow=setting.fault == "slow NIC")
-                    for library in LIBRARIES:
-                        seconds, losses = measure(job, setting, library, steps)
-                        one = {"place": str(place), "split": setting.split, "fault": setting.fault}
-                        found.append(one | {"library": library, "seconds": seconds, "losses": losses})
-                        words = f"{place}, {setting.split}, {setting.fault}, {library}"
-                        print(
-                            f"{time.monotonic() - began:4.0f} s  {words}: {sorted(seconds)[len(seconds) // 2]:.3f} s",
-                            file=sys.stderr,
-                            flush=True,
-                        )
-                write_whole(file, json.dumps(found, indent=1))
+                if found.lacks_calls(place):
+                    found.calls[str(place)] = measure_calls(job)
+                if found.lacks_steps(place):
+                    found.steps += measure_steps(job, cluster, place, steps, began)
+                found.write()
+
+
+def measure_steps(
+    job: OrderedRanks, cluster: Cluster | None, place: Place, steps: int, began: float
+) -> list[dict[str, Any]]:
+    """Measure every setting of a place."""
+    found = []
+    for setting in settings([place]):
+        _set_rates(cluster, place, is_slow=setting.fault == "slow NIC")
+        for library in LIBRARIES:
+            seconds, losses = measure(job, setting, library, steps)
+            one = {"place": str(place), "split": setting.split, "fault": setting.fault}
+            found.append(one | {"library": library, "seconds": seconds, "losses": losses})
+            words = f"{place}, {setting.split}, {setting.fault}, {library}"
+            print(
+                f"{time.monotonic() - began:4.0f} s  {words}: {sorted(seconds)[len(seconds) // 2]:.3f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     return found
 
 
@@ -162,22 +208,40 @@ def _set_rates(cluster: Cluster | None, place: Place, *, is_slow: bool = False) 
         cluster.set_rate(place.hosts - 1, full / SLOWER)
 
 
-def rows_of(folder: Path, measured: Sequence[dict[str, Any]]) -> list[Row]:
-    """Predict what was measured."""
+def rows_of(found: Measured) -> tuple[list[Row], list[Row]]:
+    """Predict what was measured; return the rows of steps and those of calls."""
+    if not found.steps:
+        raise SystemExit(f"{found.folder}: expected measured.json, found none; measure with --folder")
+    missing = [place for place in PLACES if found.lacks_calls(place) and not found.lacks_steps(place)]
+    if missing:
+        raise SystemExit(
+            f"{found.folder}: expected calls.json to have '{missing[0]}', found no calls there; measure them with "
+            "--folder"
+        )
     networks = {
-        path: hm.Topology.load(path)
-        for path in {network_file(folder, place, library) for place in PLACES for library in LIBRARIES}
-        if path.exists()
+        (str(place), library): hm.Topology.load(path)
+        for place in PLACES
+        for library in LIBRARIES
+        if (path := network_file(found.folder, place, library)).exists()
     }
-    traces = {split: model_or_step(folder / split) for split in SPLITS}
-    untraced = json.loads((folder / "untraced.json").read_text())
+    calls = {
+        (str(place), library): call_of(
+            place, library, found.calls[str(place)][library], networks[str(place), library]
+        )
+        for place in PLACES
+        for library in LIBRARIES
+        if not found.lacks_calls(place)
+    }
+    traces = {split: model_or_step(found.folder / split) for split in SPLITS}
+    untraced = json.loads((found.folder / "untraced.json").read_text())
     rows = []
-    for one in measured:
+    for one in found.steps:
         setting = next(each for each in settings() if _is_of(one, each))
-        network = networks[network_file(folder, setting.place, one["library"])]
-        told_s = predicted(setting, one["library"], traces[setting.split], untraced[setting.split], network)
+        key = one["place"], one["library"]
+        split = setting.split
+        told_s = predicted(setting, calls[key], traces[split], untraced[split], networks[key])
         rows.append(row_of(setting, one["library"], one["seconds"], told_s))
-    return rows
+    return rows, list(calls.values())
 
 
 def _is_of(one: dict[str, Any], setting: Setting) -> bool:
@@ -202,22 +266,21 @@ def main() -> int:
         folder = options.again or options.folder
         folder = (folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        if options.again:
-            measured = json.loads((folder / "measured.json").read_text())
-        else:
+        measured = Measured(folder)
+        if not options.again:
             chosen = [
                 place for place in PLACES if not options.places or str(place) in (str(LOCAL), *options.places)
             ]
-            measured = measure_all(folder, options.steps, chosen)
-        rows = rows_of(folder, measured)
+            measure_all(measured, options.steps, chosen)
+        rows, calls = rows_of(measured)
     found = summary(rows)
     if options.json:
         print(*(json.dumps(row | {"machine": describe_machine()}) for row in rows), sep="\n")
     else:
-        print(*table_lines(rows), "", json.dumps(found), sep="\n")
+        print(*table_lines(rows), "", *call_lines(calls), "", json.dumps(found), sep="\n")
         print(f"{describe_machine()}; load {load:.1f} to {os.getloadavg()[0]:.1f}")
     if options.write:
-        write_whole(PAGE, page(rows, load, PAGE.read_text() if PAGE.exists() else ""))
+        write_whole(PAGE, page(rows, calls, load, PAGE.read_text() if PAGE.exists() else ""))
     history.record(options, rows)
     return 0 if found["is_met"] else 1
 

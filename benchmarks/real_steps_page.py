@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hemiola.machine.capacity import describe_machine
-from real_steps_rows import LATE_S, SLOWER, Row, summary, table_lines, target_lines
+from real_steps_rows import CALL_BYTES, LATE_S, SLOWER, Row, call_lines, summary, table_lines, target_lines
 
 #: The heading of the part that people write, which stays.
 BEHIND = "## What stands behind the differences"
@@ -25,6 +25,8 @@ Nothing is fitted to the times of steps.
 - All ranks share the machine's cores at all places, and a question says so (`cores`).
 - The profiler slows operators. So a question says how long the traced steps take without it (`untraced_s`).
 - gloo's ranks of one host use TCP. Its networks are measured so (`HEMIOLA_WIRE=tcp`), Hemiola's with shared memory.
+- A call takes software, too. At each place a sum of {nbytes} bytes is measured. Its time beyond the network's part is
+  the library's software in each call (`software_s`).
 
 A step ends when its last rank is done. Cells have the median of {steps} steps. The error is the prediction's. The gain
 is the share of gloo's step that Hemiola saves.
@@ -35,10 +37,13 @@ Machine: {machine}, load {load:.1f} before the run. Reproduce: `python benchmark
 """
 
 
-def page(rows: Sequence[Row], load: float, before: str) -> str:
+def page(rows: Sequence[Row], calls: Sequence[Row], load: float, before: str) -> str:
     """Return the page: method, targets, tables, and the last section of the page before."""
     steps = len(rows[0]["seconds"])
-    head = HEAD.format(late=LATE_S, slower=SLOWER, steps=steps, machine=describe_machine(), load=load)
+    head = HEAD.format(
+        late=LATE_S, slower=SLOWER, nbytes=CALL_BYTES, steps=steps, machine=describe_machine(), load=load
+    )
     lines = [*head.splitlines(), "", *target_lines(summary(rows)), "", "## The steps", "", *table_lines(rows)]
+    lines += ["", "## The calls", "", *call_lines(calls)]
     _, heading, behind = before.partition(BEHIND)
     return "\n".join(lines) + "\n" + (f"\n{heading}{behind}" if heading else "")

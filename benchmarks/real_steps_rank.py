@@ -7,7 +7,9 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -58,18 +60,23 @@ class Training:
         return self._made.losses[-1]
 
 
-def timed(training: Training, pages: Any, order: Order) -> Order:
-    """Take steps; return when the first one began and when each ended, by the clock that all ranks share."""
-    last = dist.get_rank() == dist.get_world_size() - 1
-    late_s = order["late_s"] if last else 0.0
-    for _ in range(order["warm"]):
-        training.step(pages, late_s)
+def ends_of(step: Callable[[], None], warm: int, count: int) -> list[float]:
+    """Return when the first of so many steps began and when each ended, by the clock that all ranks share."""
+    for _ in range(warm):
+        step()
     dist.barrier()
     ends = [time.monotonic()]
-    for _ in range(order["steps"]):
-        training.step(pages, late_s)
+    for _ in range(count):
+        step()
         ends.append(time.monotonic())
-    return {"ends": ends, "loss": training.loss}
+    return ends
+
+
+def timed(training: Training, pages: Any, order: Order) -> Order:
+    """Take steps, to which the last rank may come late."""
+    last = dist.get_rank() == dist.get_world_size() - 1
+    step = partial(training.step, pages, order["late_s"] if last else 0.0)
+    return {"ends": ends_of(step, order["warm"], order["steps"]), "loss": training.loss}
 
 
 def recorded(training: Training, pages: Any, order: Order) -> Order:
@@ -89,6 +96,13 @@ def recorded(training: Training, pages: Any, order: Order) -> Order:
     return answer
 
 
+def called(group: Any, order: Order) -> Order:
+    """Sum a few bytes again and again, in a buffer written before."""
+    buffer = torch.ones(order["nbytes"] // 8, dtype=torch.float64)
+    call = partial(dist.all_reduce, buffer, group=group)
+    return {"ends": ends_of(call, order["warm"], order["calls"])}
+
+
 def serve(answers: TextIO) -> None:
     """Follow orders until there are no more."""
     dist.init_process_group("gloo", timeout=LIMIT)
@@ -102,6 +116,8 @@ def serve(answers: TextIO) -> None:
             if "hemiola" in groups:
                 dist.destroy_process_group(groups.pop("hemiola"))
             groups["hemiola"] = dist.new_group(backend="hemiola", timeout=LIMIT)
+        elif "calls" in order:
+            answer = called(groups[order["library"]], order)
         else:
             training = Training(order["split"], groups[order["library"]], order["batch"])
             answer = (recorded if "record" in order else timed)(training, pages, order)

@@ -12,13 +12,19 @@ from typing import Any
 import hemiola as hm
 from hemiola.machine.capacity import core_count
 from hemiola.workload.model import Model
-from hemiola.workload.task import Step
+from hemiola.workload.pricing import Prices
+from hemiola.workload.task import Call, Step
 
 LIBRARIES = ("gloo", "hemiola")
+#: What a prediction calls them.
+MODELLED = {"gloo": "gloo-like", "hemiola": "hemiola"}
 SPLITS = ("DDP", "FSDP2")
 MOST_MEDIAN_ERROR, MOST_ERROR, MOST_POINTS = 0.10, 0.20, 10.0
 #: How late the last rank begins each step, and by which factor the last host's NIC is slow.
 LATE_S, SLOWER = 0.3, 4.0
+
+#: Of a sum that measures a library's software.
+CALL_BYTES = 8
 
 Row = dict[str, Any]
 
@@ -81,12 +87,33 @@ def steps_of(ends: Sequence[Sequence[float]]) -> list[float]:
     return [end - begin for begin, end in pairwise(last)]
 
 
+def call_of(place: Place, library: str, seconds: float, network: hm.Topology) -> Row:
+    """Return a row: the measured seconds of a call of a few bytes, the network's part, and the library's software."""
+    split = hm.Parallel().on(place.ranks)
+    prices = Prices(network, split, hm.Conditions(), MODELLED[library])
+    network_s = prices(Call("all_reduce", CALL_BYTES, "world"), 0.0).seconds
+    return {
+        "place": str(place),
+        "library": library,
+        "measured_s": seconds,
+        "network_s": network_s,
+        "software_s": max(0.0, seconds - network_s),
+    }
+
+
 def predicted(
-    setting: Setting, library: str, trace: Model | Step, untraced_s: float, network: hm.Topology
+    setting: Setting, call: Mapping[str, Any], trace: Model | Step, untraced_s: float, network: hm.Topology
 ) -> float:
-    """Return the seconds of a step, from the trace of its split and the network as that library's wire has it."""
-    found = hm.whatif(trace, network, setting.conditions, cores=core_count(), untraced_s=untraced_s)
-    return found.seconds if library == "hemiola" else found.others["gloo-like"]
+    """Return the seconds of a step with the library of a call, whose software it has.
+
+    It is told from the trace of its split and the network as that library's wire has it.
+    """
+    library = MODELLED[call["library"]]
+    software = {library: call["software_s"]}
+    found = hm.whatif(
+        trace, network, setting.conditions, cores=core_count(), untraced_s=untraced_s, software_s=software
+    )
+    return found.seconds if call["library"] == "hemiola" else found.others[library]
 
 
 def row_of(setting: Setting, library: str, seconds: Sequence[float], told_s: float) -> Row:
@@ -164,6 +191,16 @@ def table_lines(rows: Sequence[Row]) -> list[str]:
         for gain in gains(rows)
     ]
     return lines
+
+
+def call_lines(calls: Iterable[Row]) -> list[str]:
+    """Return the table of the measured calls."""
+    lines = ["| place | library | measured, µs | network's part, µs |", "|---|---|--:|--:|"]
+    return lines + [
+        f"| {call['place']} | {_NAMES[call['library']]} | {1e6 * call['measured_s']:,.0f} | "
+        f"{1e6 * call['network_s']:,.0f} |"
+        for call in calls
+    ]
 
 
 def target_lines(found: Mapping[str, Any]) -> list[str]:
