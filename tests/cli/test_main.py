@@ -46,6 +46,16 @@ def test_ranks_and_most_commands_start_without_heavy_packages() -> None:
     )
 
 
+def test_a_question_imports_nothing_of_ranks_that_run_or_of_pictures() -> None:
+    # It has a second of processor time for all of it.
+    code = (
+        "import sys, hemiola.cli.whatif;"
+        "print({'matplotlib', 'highspy', 'hemiola.communicator', 'hemiola.environment'} & set(sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "set()\n"
+
+
 def test_the_help_imports_nothing_that_computes_and_says_what_the_commands_say() -> None:
     code = (
         "import sys; from hemiola.cli import main; main(['--help']);"

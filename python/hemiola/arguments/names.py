@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of collectives and of operations, as types: a type checker knows a misspelt one.
+"""The names of collectives and operations, as types: a type checker knows a misspelt one. And those of other libraries.
 
 At run time any text is looked at: other libraries' names of operations are understood ('SUM', 'avg';
 docs/reference/names.md), and collectives of theirs are answered with ours."""
@@ -17,6 +17,8 @@ Op = Literal["sum", "product", "min", "max", "average", "and", "or", "xor"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 OPERATIONS: tuple[Op, ...] = get_args(Op)
+#: Other libraries that are measured beside Hemiola.
+PEERS = ("gloo",)
 #: For `typed`, which lets functions answer another text themselves.
 NAMES = (KINDS, OPERATIONS)
 

@@ -10,10 +10,9 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from hemiola.arguments.names import KINDS, Kind, Op
+from hemiola.arguments.names import KINDS, PEERS, Kind, Op
 from hemiola.cli import values
 from hemiola.errors import HemiolaError
-from hemiola.measure.peers import PEERS
 from hemiola.view.picture_file import check_suffix
 
 Value = TypeVar("Value")

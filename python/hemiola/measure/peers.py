@@ -6,19 +6,16 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 from hemiola._core import Topology
+from hemiola.arguments.names import PEERS
 from hemiola.communicator import Communicator
 from hemiola.communicator.launch_environment import started_job
 from hemiola.environment.packages import optional, require
 from hemiola.errors import ArgumentError
 from hemiola.measure.joined import everybodys
 from hemiola.measure.pattern import Array, Pattern
-
-#: The libraries that can be measured.
-Peer = Literal["gloo"]
-PEERS: tuple[Peer, ...] = get_args(Peer)
 
 _DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64")
 _OPERATIONS = {"sum": "SUM", "product": "PRODUCT", "min": "MIN", "max": "MAX"}

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from hemiola._core import Topology
 from hemiola.errors import ArgumentError
-from hemiola.topology import amd_matrices, nccl_log, nccl_xml, nvidia_smi, nvidia_smi_text
 from hemiola.topology.foreign import READ_FORMATS, kind_of
 from hemiola.topology.place import Place, quote, text_of
 from hemiola.topology.wiring import NO_SPEEDS, Speeds, TopologyFile
@@ -42,15 +41,30 @@ def read(path: str | os.PathLike[str], speeds: Speeds = NO_SPEEDS) -> TopologyFi
     _check("pcie_bandwidth", speeds.pcie)
     source = quote(os.fspath(path), most=4096)
     text = _text_of(path, source)
-    printed = None if starts_as_written(text) else _printed(text)
-    if printed is not None:
+    is_written = starts_as_written(text)
+    if not is_written and (printed := _printed(text)) is not None:
         return printed(text, source, speeds)
     if speeds.are_given:
         raise ArgumentError(
             f"{source} holds its own speeds; they can be given for the output of nvidia-smi, rocm-smi and amd-smi"
         )
-    if starts_as_written(text):
-        return TopologyFile(from_yaml(text, source))
+    return TopologyFile(from_yaml(text, source)) if is_written else _of_other_format(text, source)
+
+
+def _printed(text: str) -> Callable[[str, str, Speeds], TopologyFile] | None:
+    """Return what reads a text that a tool has printed without the speeds of links; None for any other text."""
+    from hemiola.topology import amd_matrices, nccl_log, nvidia_smi, nvidia_smi_text
+
+    if amd_matrices.is_matrix(text):
+        return amd_matrices.read
+    if not nccl_log.is_log(text) and nvidia_smi_text.is_matrix(text):
+        return nvidia_smi.read
+    return None
+
+
+def _of_other_format(text: str, source: str) -> TopologyFile:
+    from hemiola.topology import nccl_log, nccl_xml
+
     if (kind := kind_of(text)) is not None:
         Place(source).fail(f"found {kind}, which is not read; {READ_FORMATS}")
     if nccl_log.is_log(text):
@@ -58,15 +72,6 @@ def read(path: str | os.PathLike[str], speeds: Speeds = NO_SPEEDS) -> TopologyFi
     if text.lstrip().startswith("<"):
         return nccl_xml.read(text, source)
     return TopologyFile(from_yaml(text, source))
-
-
-def _printed(text: str) -> Callable[[str, str, Speeds], TopologyFile] | None:
-    """Return what reads a text that a tool has printed without the speeds of links; None for any other text."""
-    if amd_matrices.is_matrix(text):
-        return amd_matrices.read
-    if not nccl_log.is_log(text) and nvidia_smi_text.is_matrix(text):
-        return nvidia_smi.read
-    return None
 
 
 def _text_of(path: str | os.PathLike[str], source: str) -> str:

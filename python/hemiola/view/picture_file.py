@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hemiola.environment.packages import require
 from hemiola.errors import ArgumentError
 from hemiola.whole_file import check_whole
 
@@ -17,6 +16,8 @@ def check_suffix(path: str | Path) -> Path:
     """Return the path if its suffix names a format we write and it can be written; raise ArgumentError otherwise.
 
     Raise MissingPackageError where no pictures can be drawn, so that a command says so before it begins."""
+    from hemiola.environment.packages import require
+
     require("matplotlib")
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
