@@ -59,7 +59,7 @@ class DistanceBound {
   }
 
   /// From every rank where the budget allows; else from the late ranks and rank 0, and then always on from the rank
-  /// that was found farthest, which finds the two ends of most networks.
+  /// that was found farthest, which finds the two ends of most networks, until that comes to a rank again.
   void consider_all_pairs() {
     std::int64_t left = problem_.affordable_searches();
     Parts parts(static_cast<double>(std::min<std::int64_t>(left, problem_.rank_count())));
@@ -76,7 +76,9 @@ class DistanceBound {
         consider_source(rank);
         --left;
       }
-    for (Rank rank{0}; left > 0; --left) {
+    std::vector<bool> has_been(static_cast<std::size_t>(problem_.rank_count()));
+    for (Rank rank{0}; left > 0 && !has_been[static_cast<std::size_t>(rank)]; --left) {
+      has_been[static_cast<std::size_t>(rank)] = true;
       parts.next();
       rank = consider_source(rank);
     }
