@@ -60,6 +60,9 @@ class Search {
         reach_(static_cast<std::size_t>(topology.vertex_count())) {
     const bool has_hosts = topology.node_count() > 1 && topology.node_count() < topology.rank_count();
     if (has_hosts) host_of_ = host_of_vertices(topology);
+    double most_Bps = 0;
+    for (const Link& link : topology.links()) most_Bps = std::max(most_Bps, link.bandwidth_Bps);
+    least_time_ = message_ps_ / most_Bps;
   }
 
   /// Distances from `src` to `wanted`, and to all on the ways there. Returns how often it came to a vertex.
@@ -86,6 +89,13 @@ class Search {
   }
 
   bool reaches(Rank dst) const { return reach_[static_cast<std::size_t>(dst)].distance.is_reached(); }
+
+  /// Whether a first byte takes longer to some of these ranks than all bytes take on the fastest link.
+  bool may_be_beaten(std::span<const RankPair> wanted) const {
+    return std::any_of(wanted.begin(), wanted.end(), [this](const RankPair& pair) {
+      return reach_[static_cast<std::size_t>(pair.dst)].distance.latency > least_time_;
+    });
+  }
 
   /// Whether its path leaves no more hosts than the other search's, and a message is there before its first byte would be.
   bool beats(const Search& other, Rank dst) const {
@@ -181,6 +191,7 @@ class Search {
   const Topology& topology_;
   By by_;
   double message_ps_;         ///< at a byte a second
+  double least_time_;         ///< of the message, on the fastest link
   std::vector<int> host_of_;  ///< by vertex; empty where no host has several ranks beside others
   std::vector<Reach> reach_;
   std::vector<Vertex> reached_, level_, next_level_;
@@ -201,9 +212,10 @@ Routes::Routes(const Topology& topology, std::span<const RankPair> pairs, double
     while (end < pairs.size() && pairs[end].src == src) ++end;
     const auto wanted = pairs.subspan(begin, end - begin);
     heed_interrupt(static_cast<std::int64_t>(by_time.run(src, wanted)));
-    if (may_relay) heed_interrupt(static_cast<std::int64_t>(by_links.run(src, wanted)));
+    const bool tries_links = may_relay && by_time.may_be_beaten(wanted);
+    if (tries_links) heed_interrupt(static_cast<std::int64_t>(by_links.run(src, wanted)));
     for (std::size_t p = begin; p < end; ++p) {
-      Search& search = may_relay && by_links.beats(by_time, pairs[p].dst) ? by_links : by_time;
+      Search& search = tries_links && by_links.beats(by_time, pairs[p].dst) ? by_links : by_time;
       if (!search.reaches(pairs[p].dst))
         throw ArgumentError(described(topology) + " has no path from " + called(topology, Vertex{src}) +
                             " to " + called(topology, Vertex{pairs[p].dst}) +
