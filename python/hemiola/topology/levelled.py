@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -54,7 +55,8 @@ def levelled(topology: Topology) -> Topology | None:
 def _cables(topology: Topology) -> _Cables:
     found: dict[tuple[int, int], tuple[list[_Costs], list[_Costs]]] = defaultdict(lambda: ([], []))
     for src, dst, latency_s, bandwidth, message_s in topology.links.tolist():
-        found[min(src, dst), max(src, dst)][src > dst].append((-bandwidth, latency_s, message_s))
+        ends, back = ((src, dst), 0) if src < dst else ((dst, src), 1)
+        found[ends][back].append((-bandwidth, latency_s, message_s))
     return {ends: (tuple(sorted(there)), tuple(sorted(back))) for ends, (there, back) in found.items()}
 
 
@@ -84,16 +86,17 @@ def _slower(one: _Costs, other: _Costs) -> _Costs:
 
 
 def _as_others(cables: _Cables, rank_count: int) -> _Cables | None:
-    kinds = {ends: (ends[0] < rank_count, ends[1] < rank_count) for ends in cables}
-    count = Counter((kinds[ends], cable) for ends, cable in cables.items())
-    odd = [ends for ends, cable in cables.items() if count[kinds[ends], cable] == 1]
+    alike = defaultdict(list)
+    for ends, cable in cables.items():
+        alike[(ends[0] < rank_count, ends[1] < rank_count), cable].append(ends)
+    odd = [(kind, cable, ends[0]) for (kind, cable), ends in alike.items() if len(ends) == 1]
     if 2 * len(odd) >= len(cables):
         return None
-    usual = [(kind, cable) for (kind, cable), times in count.items() if times > 1]
+    usual = [key for key, ends in alike.items() if len(ends) > 1]
     lower = {
         ends: max(below, key=_speed)
-        for ends in odd
-        if (below := [one for kind, one in usual if kind == kinds[ends] and _is_below(one, cables[ends])])
+        for kind, cable, ends in odd
+        if (below := [other for like, other in usual if like == kind and _is_below(other, cable)])
     }
     return cables | lower if lower else None
 
@@ -118,14 +121,11 @@ def _speed(cable: _Cable) -> tuple[float, float]:
 
 
 def _without_extra(cables: _Cables, rank_count: int) -> _Cables | None:
-    degrees = Counter(vertex for ends in cables for vertex in ends)
-    usual = [
-        Counter(degree for vertex, degree in degrees.items() if (vertex < rank_count) == is_rank).most_common(
-            1
-        )
-        for is_rank in (False, True)
-    ]
-    extra = [
-        ends for ends in cables if all(degrees[vertex] > usual[vertex < rank_count][0][0] for vertex in ends)
-    ]
+    degrees = Counter(chain.from_iterable(cables))
+    more: set[int] = set()
+    for is_rank in (False, True):
+        own = {vertex: degree for vertex, degree in degrees.items() if (vertex < rank_count) == is_rank}
+        ((usual, _),) = Counter(own.values()).most_common(1) or [(0, 0)]
+        more |= {vertex for vertex, degree in own.items() if degree > usual}
+    extra = [ends for ends in cables if more.issuperset(ends)]
     return {ends: cable for ends, cable in cables.items() if ends != extra[0]} if len(extra) == 1 else None

@@ -109,7 +109,8 @@ def _rows(topology: Topology, own: list[_Own], of_link: NDArray[np.int64]) -> It
     """Write all links, many at a time: what a row looks like beside its ends depends on its cost alone."""
     ends = np.stack([topology.links["src"], topology.links["dst"]], axis=1)
     nics = nics_of_links(topology)
-    forms = [_form(cost, []) for cost in own]
+    forms = [_form(cost) for cost in own]
+    begins = [_entries(cost) for cost in own]
     with ProgressBar("writing") as bar:
         for first in range(0, len(ends), _BLOCK):
             bar(first, len(ends))
@@ -118,19 +119,22 @@ def _rows(topology: Topology, own: list[_Own], of_link: NDArray[np.int64]) -> It
             if nics:
                 for at, kind in enumerate(kinds):
                     if named := nics.get(first + at):
-                        rows[at] = _form(own[kind], named)
+                        card = named[0] if len(named) == 1 else f"[{', '.join(named)}]"
+                        rows[at] = f"{begins[kind]}, nic: {card.replace('%', '%%')}}}\n"
             yield "".join(rows) % tuple(ends[first : first + _BLOCK].ravel().tolist())
 
 
-def _form(own: _Own, nics: list[str]) -> str:
+def _form(own: _Own) -> str:
     """Return the line of a link with two %d for its ends: a list where that can say everything, else a mapping."""
-    if not nics and not own.message and bool(own.latency) == bool(own.bandwidth):
+    if not own.message and bool(own.latency) == bool(own.bandwidth):
         return f"  - [{', '.join(('%d', '%d', *filter(None, own)))}]\n"
+    return f"{_entries(own)}}}\n"
+
+
+def _entries(own: _Own) -> str:
+    """Return the beginning of a mapping: the ends, and what the link costs."""
     entries = {"src": "%d", "dst": "%d", **own._asdict()}
-    if nics:
-        named = nics[0] if len(nics) == 1 else f"[{', '.join(nics)}]"
-        entries["nic"] = named.replace("%", "%%")
-    return f"  - {{{', '.join(f'{key}: {value}' for key, value in entries.items() if value)}}}\n"
+    return f"  - {{{', '.join(f'{key}: {value}' for key, value in entries.items() if value)}"
 
 
 def _quoted(name: str) -> str:

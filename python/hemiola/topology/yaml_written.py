@@ -6,6 +6,7 @@ text, letter by letter, is the result used. All other texts are for `yaml_reader
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -27,6 +28,8 @@ _BLOCK = 1 << 18
 #: The rows' share of the time; the rest is the network and its being written again.
 _READING = 0.5
 
+#: A row: the ends, and what stands behind them.
+_ROW = re.compile(r"  - .(?:src: )?(\d+), (?:dst: )?(\d+)(?:, )?(.*).")
 _TO_SPACES = str.maketrans({char: " " for char in "-[],\n"})
 
 _Cost = tuple[float, float, float]
@@ -81,7 +84,7 @@ def _topology(text: str) -> Topology:
         rows.links(),
         switch_count=read.count(entries["switches"]) if "switches" in entries else 0,
         nodes=nodes,
-        nics=rows.nics,
+        nics=[(name, host, links) for (name, host), links in rows.nics.items()],
         names=read.list_of(read.text)(entries["names"]) if "names" in entries else [],
         launch_s=read.seconds(entries["launch"]) if "launch" in entries else 0.0,
         reduces=read.list_of(read.count)(entries["reduces"]) if "reduces" in entries else [],
@@ -127,8 +130,11 @@ class _Rows:
     common: _Cost
     count: int = 0
     _blocks: list[NDArray[np.void]] = field(default_factory=list)
-    nics: list[tuple[str, int, list[int]]] = field(default_factory=list)
+    #: By name and host, the links of each NIC.
+    nics: dict[tuple[str, int], list[int]] = field(default_factory=dict)
     _costs: dict[str, _Cost] = field(default_factory=dict)
+    #: By the text behind a link's ends, its cost and the links of its NICs.
+    _known: dict[str, tuple[_Cost, list[list[int]]]] = field(default_factory=dict)
 
     def add(self, block: str) -> None:
         """Add the rows of a block, which has no newline at its end."""
@@ -139,15 +145,16 @@ class _Rows:
                 raise _OtherText
             self._append(np.array(numbers, np.int32).reshape(count, 2), np.array([self.common]))
             return
-        ends: list[tuple[int, int]] = []
-        costs: list[_Cost] = []
-        for line in block.split("\n"):
-            src, dst, *rest = line[5:-1].split(", ", 2)
-            if line[4:5] == "{":
-                src, dst = src.removeprefix("src: "), dst.removeprefix("dst: ")
-            costs.append(self._cost(rest[0] if rest else "", self.count + len(ends)))
-            ends.append((int(src), int(dst)))
-        self._append(np.array(ends, np.int32), np.array(costs))
+        rows = _ROW.findall(block)
+        if len(rows) != count:
+            raise _OtherText
+        sources, targets, texts = zip(*rows, strict=True)
+        ends = np.array([list(map(int, sources)), list(map(int, targets))], np.int32).T
+        behind = [self._known.get(text) or self._understood(text) for text in texts]
+        for link, (_, cards) in enumerate(behind, self.count):
+            for card in cards:
+                card.append(link)
+        self._append(ends, np.array([cost for cost, _ in behind]))
 
     def links(self) -> NDArray[np.void]:
         """Return all links so far, as `Topology.links` has them."""
@@ -160,16 +167,15 @@ class _Rows:
         self._blocks.append(block)
         self.count += len(ends)
 
-    def _cost(self, text: str, link: int) -> _Cost:
-        """Read what stands behind the ends of a link, and note its NICs."""
-        text, found, nics = text.partition("nic: ")
-        if found:
-            for nic in nics.strip("[]").split(", "):
-                host, _, name = nic.rpartition("/")
-                self.nics.append((name, int(host), [link]))
-        if text not in self._costs:
-            self._costs[text] = self._parsed(text)
-        return self._costs[text]
+    def _understood(self, text: str) -> tuple[_Cost, list[list[int]]]:
+        """Read what stands behind the ends of a link: its cost, and the lists of the links of its NICs."""
+        cost, found, named = text.partition("nic: ")
+        nics = [nic.rpartition("/") for nic in named.strip("[]").split(", ")] if found else []
+        cards = [self.nics.setdefault((name, int(host)), []) for host, _, name in nics]
+        if cost not in self._costs:
+            self._costs[cost] = self._parsed(cost)
+        self._known[text] = self._costs[cost], cards
+        return self._known[text]
 
     def _parsed(self, text: str) -> _Cost:
         if not text:
