@@ -123,7 +123,7 @@ def measure(job: OrderedRanks, setting: Setting, library: str, steps: int) -> tu
 
 
 def measure_calls(job: OrderedRanks) -> dict[str, float]:
-    """Return the seconds of a sum of a few bytes with each library."""
+    """Return the seconds of an all-reduce of a few bytes with each library."""
     found = {}
     for library in LIBRARIES:
         answers = job.ask(calls=CALLS, warm=WARM_CALLS, nbytes=CALL_BYTES, library=library)

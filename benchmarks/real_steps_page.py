@@ -25,8 +25,8 @@ Nothing is fitted to the times of steps.
 - All ranks share the machine's cores at all places, and a question says so (`cores`).
 - The profiler slows operators. So a question says how long the traced steps take without it (`untraced_s`).
 - gloo's ranks of one host use TCP. Its networks are measured so (`HEMIOLA_WIRE=tcp`), Hemiola's with shared memory.
-- A call takes software, too. At each place a sum of {nbytes} bytes is measured. Its time beyond the network's part is
-  the library's software in each call (`software_s`).
+- A call takes software, too. At each place an all-reduce of {nbytes} elements of one byte is measured. Its time beyond
+  the network's part is the library's software in each call (`software_s`).
 
 A step ends when its last rank is done. Cells have the median of {steps} steps. The error is the prediction's. The gain
 is the share of gloo's step that Hemiola saves.

@@ -97,9 +97,12 @@ def recorded(training: Training, pages: Any, order: Order) -> Order:
 
 
 def called(group: Any, order: Order) -> Order:
-    """Sum a few bytes again and again, in a buffer written before."""
-    buffer = torch.ones(order["nbytes"] // 8, dtype=torch.float64)
-    call = partial(dist.all_reduce, buffer, group=group)
+    """Reduce a few bytes again and again, in a buffer written before.
+
+    A byte is an element, so that each rank has a part to send. The greatest byte stays, where a sum would overflow.
+    """
+    buffer = torch.ones(order["nbytes"], dtype=torch.uint8)
+    call = partial(dist.all_reduce, buffer, dist.ReduceOp.MAX, group)
     return {"ends": ends_of(call, order["warm"], order["calls"])}
 
 

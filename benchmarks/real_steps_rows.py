@@ -23,7 +23,7 @@ MOST_MEDIAN_ERROR, MOST_ERROR, MOST_POINTS = 0.10, 0.20, 10.0
 #: How late the last rank begins each step, and by which factor the last host's NIC is slow.
 LATE_S, SLOWER = 0.3, 4.0
 
-#: Of a sum that measures a library's software.
+#: Of a call that measures a library's software: two elements for each rank, or gloo leaves messages out.
 CALL_BYTES = 8
 
 Row = dict[str, Any]

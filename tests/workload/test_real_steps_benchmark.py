@@ -78,11 +78,15 @@ def test_a_target_is_met_by_the_median_the_worst_and_the_gains(
 
 
 def test_a_calls_software_is_its_time_beyond_the_networks_part() -> None:
-    """Given: a sum of 8 bytes on 4 ranks, by gloo's ring. Expect: six hops of 1 µs and of a chunk's bytes less."""
+    """Given: an all-reduce of 8 bytes on 4 ranks, by gloo's ring. Expect: less by six hops of 1 µs and of a chunk."""
     found = call_of(LOCAL, "gloo", 1e-3, NETWORK)
     assert found["network_s"] == pytest.approx(6e-6, rel=0.01)
     assert found["software_s"] == pytest.approx(1e-3 - found["network_s"])
     assert call_of(LOCAL, "hemiola", 1e-9, NETWORK)["software_s"] == 0.0
+
+
+def test_each_rank_has_two_elements_of_a_measured_call() -> None:
+    assert all(2 * place.ranks <= rows_module.CALL_BYTES for place in rows_module.PLACES)
 
 
 @pytest.mark.parametrize("library", rows_module.LIBRARIES)
