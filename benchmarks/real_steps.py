@@ -132,12 +132,13 @@ def measure_calls(job: OrderedRanks) -> dict[str, float]:
 
 
 class Measured:
-    """The measurements that a folder has: the steps of settings, and the calls of each place."""
+    """The measurements that a folder has: steps of settings, calls of each place, and the load when they began."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.steps: list[dict[str, Any]] = self._read("measured.json", [])
         self.calls: dict[str, dict[str, float]] = self._read("calls.json", {})
+        self.load: float = self._read("load.json", os.getloadavg()[0])
 
     def lacks_steps(self, place: Place) -> bool:
         return all(one["place"] != str(place) for one in self.steps)
@@ -148,6 +149,7 @@ class Measured:
     def write(self) -> None:
         write_whole(self.folder / "measured.json", json.dumps(self.steps, indent=1))
         write_whole(self.folder / "calls.json", json.dumps(self.calls, indent=1))
+        write_whole(self.folder / "load.json", json.dumps(self.load))
 
     def _read(self, name: str, none: Any) -> Any:
         file = self.folder / name
@@ -261,7 +263,6 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} in docs/results")
     history.add_option(parser)
     options = parser.parse_args()
-    load = os.getloadavg()[0]
     with ExitStack() as stack:
         folder = options.again or options.folder
         folder = (folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))).resolve()
@@ -278,9 +279,9 @@ def main() -> int:
         print(*(json.dumps(row | {"machine": describe_machine()}) for row in rows), sep="\n")
     else:
         print(*table_lines(rows), "", *call_lines(calls), "", json.dumps(found), sep="\n")
-        print(f"{describe_machine()}; load {load:.1f} to {os.getloadavg()[0]:.1f}")
+        print(f"{describe_machine()}; load {measured.load:.1f} before the run")
     if options.write:
-        write_whole(PAGE, page(rows, calls, load, PAGE.read_text() if PAGE.exists() else ""))
+        write_whole(PAGE, page(rows, calls, measured.load, PAGE.read_text() if PAGE.exists() else ""))
     history.record(options, rows)
     return 0 if found["is_met"] else 1
 

@@ -130,6 +130,10 @@ std::shared_ptr<WireKind> ucx(int) {
 std::shared_ptr<WireKind> in_process(int) {
   return std::make_shared<InProcessKind>();
 }
+/// Messages lie in their sender's memory until they are taken, and must not change.
+std::shared_ptr<WireKind> in_place(int) {
+  return std::make_shared<InProcessKind>(InProcessOptions{.rendezvous = true, .slice_bytes = 1 << 16});
+}
 
 /// One rank's communicator, and one call of it after the other.
 class Caller {
@@ -345,6 +349,7 @@ INSTANTIATE_TEST_SUITE_P(
     , Calls,
     ::testing::Values(CallsCase{"local_shm", local_sessions, shm, kLocal},
                       CallsCase{"local_tcp", local_sessions, tcp, kLocal},
+                      CallsCase{"local_in_place", local_sessions, in_place, kLocal},
                       CallsCase{"hosts_shm", hosts_sessions, shm_with_signatures, kHosts},
                       CallsCase{"hosts_tcp", hosts_sessions, tcp, kHosts},
                       CallsCase{"hosts_routed", hosts_sessions, routed, kHosts},

@@ -4,6 +4,8 @@
 // things in a random order.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -34,7 +36,7 @@ struct InProcessOptions {
 class Mailbox {
  public:
   struct Parcel {
-    std::vector<std::byte> bytes;     ///< eager: a copy
+    std::vector<std::byte> bytes;     ///< a copy
     const std::byte* data = nullptr;  ///< rendezvous: the sender's own memory
     std::size_t size = 0;
     std::shared_ptr<bool> taken;  ///< guarded by the queue's mutex
@@ -80,10 +82,8 @@ class InProcessWire : public Wire {
     Mailbox::Queue& queue = mailbox(dst).from(rank_);
     payload_[static_cast<std::size_t>(dst)].sent += bytes;
     Mailbox::Parcel parcel{{}, nullptr, bytes, std::make_shared<bool>(false), epoch_, tag_.hints};
-    if (options_.rendezvous)
-      parcel.data = data;
-    else
-      parcel.bytes.assign(data, data + bytes);
+    if (options_.rendezvous) parcel.data = data;
+    parcel.bytes.assign(data, data + bytes);
     sends_.push_back({&queue, parcel.taken, false});
     std::lock_guard lock(queue.mutex);
     queue.parcels.push_back(std::move(parcel));
@@ -131,6 +131,7 @@ class InProcessWire : public Wire {
     for (Sent& sent : sends_) sent.is_forgotten = true;
     for (Rank peer : indices<Rank>(rank_count())) {
       forget_old(own_mailbox().from(peer));
+      check_unchanged(mailbox(peer).from(rank_));
       forget_old(mailbox(peer).from(rank_));  // our own memory must not be read after a reset
     }
   }
@@ -167,6 +168,7 @@ class InProcessWire : public Wire {
     const Landing& l = posted.front().landing;
     check_message_size(src, l, posted.front().capacity, parcel.size);
     if (l.received != nullptr) *l.received = parcel.size;
+    check_unchanged(parcel);
     const std::byte* data = parcel.data != nullptr ? parcel.data : parcel.bytes.data();
     if (l.combine != nullptr)
       l.combine(l.dst, l.operand, data, parcel.size);
@@ -180,6 +182,17 @@ class InProcessWire : public Wire {
     return true;
   }
 
+  /// A message's memory stays as it was until it has gone, or the wire is reset.
+  static void check_unchanged(const Mailbox::Parcel& parcel) {
+    if (parcel.data == nullptr || parcel.size == 0) return;
+    if (std::memcmp(parcel.data, parcel.bytes.data(), parcel.size) != 0)
+      ADD_FAILURE() << "a message of " << parcel.size << " bytes has changed since it was posted";
+  }
+  void check_unchanged(Mailbox::Queue& queue) {
+    std::lock_guard lock(queue.mutex);
+    for (const Mailbox::Parcel& parcel : queue.parcels)
+      if (parcel.epoch < epoch_) check_unchanged(parcel);
+  }
   void forget_old(Mailbox::Queue& queue) {
     std::lock_guard lock(queue.mutex);
     erase_old(queue);

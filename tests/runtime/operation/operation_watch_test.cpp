@@ -142,10 +142,16 @@ TEST_F(OperationWatchAlone, WhoWasThroughAndGaveUpLaterLeavesTimeToEnd) {
     const std::int64_t begin_ms = 1000 * static_cast<std::int64_t>(number);
     session_->now_ns = 1 + begin_ms * 1'000'000;
     watch_.begin(number, Signature{}, 300, no_check_, members_.now_ns());
-    EXPECT_FALSE(ends_at(begin_ms));
-    EXPECT_FALSE(ends_at(begin_ms + 199));
+    for (std::int64_t ms = 0; ms < 200; ms += 5) EXPECT_FALSE(ends_at(begin_ms + ms)) << ms;
     EXPECT_TRUE(ends_at(begin_ms + 200));
   }
+}
+
+/// Meanwhile its messages may have come, for which it looks before the next time.
+TEST_F(OperationWatchAlone, WhoWasThroughAndGaveUpLaterLeavesTimeToOneWithoutACore) {
+  watch_.begin(0, Signature{}, 300, no_check_, members_.now_ns());
+  EXPECT_FALSE(ends_at(0));
+  EXPECT_FALSE(ends_at(1000));
 }
 
 TEST_F(OperationWatchAlone, WhoGaveUpBeforeItsEndIsHeardAtOnce) {

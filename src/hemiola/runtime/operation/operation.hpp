@@ -35,6 +35,7 @@ class Course {
   virtual ~Course() = default;
 
   /// Does this rank's part, and adds its own observations to the note. Throws as executor, register and supervisor do.
+  /// After MismatchError the wire goes on with what has been posted, so buffers and programs must live as long as this.
   virtual void execute(const Operation& operation, const Stage& stage, Note* note) = 0;
 };
 

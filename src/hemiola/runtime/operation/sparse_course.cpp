@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hemiola/runtime/operation/sparse_course.hpp"
 
-#include <array>
 #include <string>
 #include <utility>
 
@@ -91,13 +90,12 @@ void SparseCourse::hint(const Operation& operation, const Stage& stage) const {
 
 SeenZeros SparseCourse::look(const Operation& operation, const Stage& stage) {
   const codec::ZeroCount own = sample(operation, codec::kMostSampledLines);
-  const std::array<std::int64_t, kFigures> mine{own.zeros, own.elements, is_dense(own) ? 1 : 0};
-  std::array<std::int64_t, kFigures> sum{};
+  own_figures_ = {own.zeros, own.elements, is_dense(own) ? 1 : 0};
   run(Way::exchange,
-      {reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(sum.data())},
+      {reinterpret_cast<const std::byte*>(own_figures_.data()), reinterpret_cast<std::byte*>(sums_.data())},
       {DType::int64, Op::sum, 1}, stage);
   stage.executor->begin_operation();  // the next program works in other buffers
-  return {sum[0], sum[1], sum[2]};
+  return {sums_[0], sums_[1], sums_[2]};
 }
 
 void SparseCourse::run(Way way, const Buffers& buffers, const Arithmetic& arithmetic, const Stage& stage) {

@@ -5,6 +5,7 @@
 // data have changed, and then the next operation looks. See docs/decisions/0018-coded-messages.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -72,7 +73,10 @@ class SparseCourse final : public Course {
   bool is_summed_;
   std::shared_ptr<const SparseRule> rule_;
   Programs programs_;
-  std::vector<std::shared_ptr<const Program>> ran_;  ///< an operation's programs must outlive it
+  // These outlive `execute`: after a disagreement the wire still sends from them and lands in them, until it is reset.
+  std::vector<std::shared_ptr<const Program>> ran_;
+  std::array<std::int64_t, kFigures> own_figures_{};
+  std::array<std::int64_t, kFigures> sums_{};
 };
 
 }  // namespace hemiola
