@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long something has lasted for one that looks.
+#include "hemiola/base/since.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
-
-#include "hemiola/base/since.hpp"
 
 namespace hemiola {
 namespace {
