@@ -57,6 +57,21 @@ def settled(
     return agreed, own[1:]
 
 
+def regrouped(
+    comm: hm.Communicator, step: int, weights: np.ndarray, before: np.ndarray, lost: list[int | None]
+) -> tuple[hm.Communicator, int, np.ndarray] | None:
+    """Settle in the next group, whoever dies meanwhile; None for a rank that leaves."""
+    while True:
+        try:
+            following = comm.grow()
+            if following is None:
+                return None
+            comm = following
+            return comm, *settled(comm, step, weights, before)
+        except hm.LostRankError as error:
+            lost.append(error.world_rank)
+
+
 def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[str, Any]:
     """Train, let others in, and go on without those that are lost."""
     is_new = rank == "new"
@@ -66,7 +81,13 @@ def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[st
     step, weights, sizes, pauses, lost = (-1 if is_new else 0), np.zeros(FEATURES), [comm.rank_count], [], []
     before = weights
     if is_new:
-        step, weights = settled(comm, step, weights, before)
+        try:
+            step, weights = settled(comm, step, weights, before)
+        except hm.LostRankError as error:
+            lost.append(error.world_rank)
+            group = regrouped(comm, step, weights, before, lost)
+            assert group is not None
+            comm, step, weights = group
     wants_to_leave: list[int] = []
     signal.signal(signal.SIGUSR1, lambda *_: wants_to_leave.append(1))
     first = step
@@ -88,16 +109,10 @@ def main(name: str, rank: str, ranks: int, steps: int, **events: int) -> dict[st
                 continue
         except hm.LostRankError as error:
             lost.append(error.world_rank)
-        while True:
-            try:
-                following = comm.grow()
-                if following is None:
-                    return {"left": step, "sizes": sizes}
-                comm = following
-                step, weights = settled(comm, step, weights, before)
-                break
-            except hm.LostRankError as error:
-                lost.append(error.world_rank)
+        group = regrouped(comm, step, weights, before, lost)
+        if group is None:
+            return {"left": step, "sizes": sizes}
+        comm, step, weights = group
         sizes.append(comm.rank_count)
         pauses.append(time.perf_counter() - begin)
     comm.all_reduce(np.zeros(1))
